@@ -3,6 +3,7 @@
 import re
 
 TITLES = {
+    2765: "SIIT, before RFC 7915",
     2766: "NAT-PT",
     6384: "FTP through a NAT64",
     3056: "6to4",

@@ -172,3 +172,17 @@ vector("dns-reverse-from-inside", WITH_DNS,
        send(lookup6 / dns(ASK, PTR_, name=arpa(mapped(S2))), lookup4(dns(ASK, PTR_, name=arpa(S2)))),
        send(heard4 / dns(TOLD, PTR_, (PTR_, 60, wire(NAME)), name=arpa(S2)),
             heard6 / dns(TOLD, PTR_, (PTR_, 0, wire(NAME)), name=arpa(mapped(S2)))))
+
+requirement("3", SHOULD, "A packet that begins no session, and is of none, is dropped.",
+            status="partly: from outside it is. Basic NAT-PT translates addresses, and each packet of a host may begin a session; "
+            "NAPT-PT does as RFC 6146 section 3.5.2 says, by which a segment without SYN needs none")
+requirement("4.1", SHOULD, "A6 records are followed through all of their answers.",
+            status="no: RFC 6563 has moved A6 to history; these records pass as they are")
+requirement("4.2", SHOULD, "All records that pass have a TTL of 0.",
+            status="partly: those of addresses that may be lost; a native record, or one under the prefix, is true as long as it says")
+requirement("5.3", SHOULD, "Checksums of TCP and UDP follow the addresses, and the ports in NAPT-PT.",
+            see=["rfc2766-3.1-basic", "rfc2766-3.1-basic-all-that-it-sends", "rfc2766-3.2-napt"])
+requirement("5.3.2", MUST, "A UDP packet without a checksum gets one; its fragments wait for each other.",
+            see=["rfc6146-3.4-udp-without-checksum", "rfc6146-3.4-fragments-without-checksum-in-order"])
+requirement("6", MAY, "The DNS gateway works over UDP; questions over TCP pass as they are, and so does the address in them.",
+            status="no: RFC 2766 does not mention TCP; the name server of the other side answers with its own records")

@@ -101,10 +101,23 @@ vector("algs", FTP, *talk().client("ALGS STATUS64", "NOOP").server("200 well", "
     "200 well", "216 EPSVEPRT").client("EPSV", "PASV").steps)
 requirement("11", SHOULD, "ALGS with another argument, or without one, is an error.")
 vector("algs-without", FTP, *talk().client("ALGS", "NOOP").server("200 well", "504 Command not implemented for that parameter").steps)
-requirement("5", MUST, "Commands that two packets share are put together.",
-            status="no: such a line passes as it is; clients send a command in one packet")
+requirement("5", MUST, "Commands that two packets share are put together: the client does it, as it sends again what nobody acknowledged.")
+SHARED = [("EPS", C0, ""), ("V\r\n", C0 + 3, ""), ("EPSV\r\n", C0, "PASV\r\n")]
+halves = talk()
+vector("epsv-in-two-segments", FTP, *halves.steps,
+       *(send(out6() / tcp("PA", 40000, 21, at, S0) / Raw(line),
+              out4() / tcp("PA", halves.port, 21, at, S0) / (Raw(becomes) if becomes else b""))
+         for line, at, becomes in SHARED))
 requirement("5", MUST, "Telnet options are refused, except those of RFC 1123.", status="no: they pass to the server, which refuses them")
 requirement("7.2", SHOULD, "A mapping that was made for EPRT is for one connection only.",
             status="no: it ends when it is idle; a port of the client's is reachable as long as any other that it uses")
 requirement("8", MAY, "A transfer without EPSV, PASV, EPRT or PORT comes from port 20 to the port of the control connection.",
             see=["rfc6146-3.5.1-udp-endpoint-independent-filtering"])
+requirement("5", MUST, "Packets that grow are broken up if they have to be.",
+            status="no: a reply grows by some octets; one that fills a packet, and so exceeds the MTU, is fragmented or refused like any other")
+requirement("5.1", MUST, "Lines in UTF-8 pass, and the gateway writes none.", see=["rfc6384-10-others"])
+requirement("11", MUST, "Disabled, the gateway still hears ALGS.", see=["rfc6384-11-algs"])
+requirement("12", SHOULD, "If NOOP gets another reply than 200, the connection is torn down.",
+            status="no: the client gets the gateway's reply, whatever the server says to NOOP")
+requirement("12", SHOULD, "A mapping waits for its first packet for 30 seconds at least.",
+            status="partly: for 240, as one of RFC 6146 whose SYN has come; no vector shows it")

@@ -13,6 +13,7 @@ const OFFSET: usize = 12;
 const FLAGS: usize = 13;
 const URGENT: usize = 18;
 const URG: u8 = 0x20;
+const FIN: u8 = 0x01;
 
 /// The options that matter (RFC 9293 section 3.1, RFC 2018 section 2).
 const END: u8 = 0;
@@ -29,6 +30,8 @@ pub(crate) struct Segment<'a> {
     pub(crate) acknowledgement: u32,
     flags: u8,
     pub(crate) payload: &'a [u8],
+    /// Whether some of its payload was taken off.
+    is_cut: bool,
 }
 
 impl<'a> Segment<'a> {
@@ -47,6 +50,7 @@ impl<'a> Segment<'a> {
             acknowledgement: long(transport, ACKNOWLEDGEMENT),
             flags: transport[FLAGS],
             payload: transport.get(header..)?,
+            is_cut: false,
         })
     }
 
@@ -56,6 +60,19 @@ impl<'a> Segment<'a> {
 
     pub(crate) const fn resets(&self) -> bool {
         self.flags & 0x04 != 0
+    }
+
+    /// Its first octets alone, as if it had not come whole: its sender sends the others again.
+    pub(crate) fn cut(self, octets: usize) -> Self {
+        Self {
+            payload: &self.payload[..octets],
+            is_cut: octets < self.payload.len() || self.is_cut,
+            ..self
+        }
+    }
+
+    pub(crate) const fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// The same with other numbers and another payload. It has no urgent data (RFC 6384 section 5), and permits no selective
@@ -73,6 +90,10 @@ impl<'a> Segment<'a> {
         put(header, SEQUENCE, &sequence.to_be_bytes());
         put(header, ACKNOWLEDGEMENT, &acknowledgement.to_be_bytes());
         header[FLAGS] &= !URG;
+        if self.is_cut {
+            // The end is behind what is missing.
+            header[FLAGS] &= !FIN;
+        }
         put(header, URGENT, &[0, 0]);
         without_sack(&mut header[tcp::HEADER..]);
         packet::finish(&mut packet, tcp::CHECKSUM)?;

@@ -5,6 +5,7 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Request, header};
 use isthmus_proxy::head::{self, Role, Wish};
 use isthmus_proxy::hello::{self, Hello};
+use isthmus_proxy::opening::{self, Opening};
 use isthmus_proxy::socks;
 use isthmus_proxy::target::Target;
 
@@ -38,6 +39,24 @@ fn client_hello(octets: &[u8]) {
     }
 }
 
+/// A tunnel begins with a whole head of `CONNECT`; everything else goes on as it came.
+fn opening(octets: &[u8]) {
+    match opening::opening(&mut octets.to_vec(), PSEUDONYM) {
+        None => {}
+        Some(Opening::Other(same)) => assert_eq!(same, octets),
+        Some(Opening::Tunnel(target, end, same)) => {
+            assert_eq!(same, octets);
+            assert!(octets.starts_with(b"CONNECT ") && octets[..end].ends_with(b"\n"));
+            assert_ne!(target.port, 0);
+            // Its head alone says the same.
+            let head = opening::opening(&mut octets[..end].to_vec(), PSEUDONYM);
+            assert!(
+                matches!(head, Some(Opening::Tunnel(again, at, _)) if again == target && at == end)
+            );
+        }
+    }
+}
+
 /// The head whose lines these are: method, target, and headers.
 fn parts(octets: &[u8]) -> Option<Parts> {
     let mut lines = octets.split(|octet| *octet == b'\n');
@@ -50,6 +69,7 @@ fn parts(octets: &[u8]) -> Option<Parts> {
 }
 
 fn request(octets: &[u8]) {
+    opening(octets);
     let Some(mut head) = parts(octets) else {
         return;
     };

@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, SocketAddrV6};
 
 use super::line::{self, Command};
-use super::stream::Stream;
+use super::stream::{Stream, is_after};
 use crate::Translator;
 
 /// A control connection.
@@ -11,12 +11,26 @@ use crate::Translator;
 pub(super) struct Connection {
     pub(super) commands: Stream,
     pub(super) replies: Stream,
+    /// Where a command has begun whose end has not come.
+    unfinished: Option<Unfinished>,
     /// What the next reply is about.
     awaiting: Option<Awaiting>,
     /// Nothing is translated any more: the client began to encrypt (RFC 6384 section 5), or asked for that (section 11).
     transparent: bool,
     disabled: bool,
 }
+
+/// A command of which the end is missing.
+#[derive(Clone, Copy, Debug)]
+struct Unfinished {
+    /// Its sequence number.
+    at: u32,
+    /// How often it was kept back.
+    times: u8,
+}
+
+/// How often an unfinished command is kept back. Senders put what is missing together when they send it again.
+const PATIENCE: u8 = 4;
 
 /// A reply that is to be changed, or that changes something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +54,40 @@ impl Connection {
         self.commands.is_untouched()
             && self.replies.is_untouched()
             && self.awaiting.is_none()
+            && self.unfinished.is_none()
             && !self.transparent
             && !self.disabled
+    }
+
+    /// How much of what the client sends may pass (RFC 6384 section 5): not the beginning of a command that is to be
+    /// translated, and nothing behind it, until the command comes whole. Its receiver has nothing to acknowledge, so that
+    /// the client sends it again, with what follows. One that never comes whole passes as it is.
+    pub(super) fn ready(&mut self, sequence: u32, payload: &[u8]) -> usize {
+        let begun = payload.iter().rposition(|byte| *byte == b'\n');
+        let (lines, part) = payload.split_at(begun.map_or(0, |end| end + 1));
+        let before = self.unfinished.take();
+        if self.transparent || payload.is_empty() {
+            self.unfinished = before.filter(|_| !self.transparent);
+            return payload.len();
+        }
+        let (ready, at) = match before {
+            Some(before) if is_after(sequence, before.at) => (0, before.at),
+            _ if !part.is_empty() && line::may_begin(part) => {
+                (lines.len(), sequence.wrapping_add(lines.len() as u32))
+            }
+            _ => return payload.len(),
+        };
+        let times = before
+            .filter(|before| before.at == at)
+            .map_or(0, |before| before.times);
+        if times >= PATIENCE {
+            return payload.len();
+        }
+        self.unfinished = Some(Unfinished {
+            at,
+            times: times + 1,
+        });
+        ready
     }
 
     /// What becomes of the whole lines of a payload; the rest stays as it is.

@@ -40,6 +40,17 @@ impl<'a> Command<'a> {
     }
 }
 
+/// Whether one of these commands may begin so.
+pub(super) fn may_begin(part: &[u8]) -> bool {
+    const VERBS: [&[u8]; 6] = [b"EPSV", b"EPRT", b"PASV", b"PORT", b"AUTH", b"ALGS"];
+    /// Octets of the longest, an `EPRT`.
+    const LONGEST: usize = 128;
+    let (verb, rest) = part.split_at(part.len().min(4));
+    let is_one = |whole: &[u8]| whole[..verb.len()].eq_ignore_ascii_case(verb);
+    let goes_on = rest.first().is_none_or(|next| b" \r".contains(next));
+    part.len() < LONGEST && goes_on && VERBS.into_iter().any(is_one)
+}
+
 /// The address and port of `h1,h2,h3,h4,p1,p2`.
 fn six(text: &str) -> Option<SocketAddrV4> {
     let mut numbers = [0; 6];
@@ -139,6 +150,16 @@ mod tests {
             extended_passive_port("229 Entering Extended Passive Mode (|||60691|)\r\n"),
             Some(60691)
         );
+    }
+
+    #[test]
+    fn beginnings() {
+        for part in ["", "e", "EP", "eprt", "EPRT |2|2001:db8::1", "PASV\r"] {
+            assert!(may_begin(part.as_bytes()), "{part}");
+        }
+        for part in ["USER", "EPSVX", "RETR file", "x"] {
+            assert!(!may_begin(part.as_bytes()), "{part}");
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The FTP gateway, for IPv6 clients of IPv4 servers (RFC 6384) and for IPv4 clients of IPv6 servers (RFC 2766 section 6.1).
 //!
 //! `EPSV` becomes `PASV` and its reply 229 again, `EPRT` becomes `PORT` with an endpoint that the NAT gives, and the other
-//! way round. Each segment of the control connection is translated by itself: a line that two segments share passes as it
-//! is. Where lines grow or shrink, the sequence numbers after them follow.
+//! way round. Each segment of the control connection is translated by itself; the beginning of a command is kept back until
+//! its sender has sent it whole. Where lines grow or shrink, the sequence numbers after them follow.
 
 mod connection;
 mod line;
@@ -137,6 +137,11 @@ fn pass(
     ends: [SocketAddrV6; 2],
     translator: &mut dyn Translator,
 ) -> Option<Vec<u8>> {
+    let ready = match side {
+        Side::Client => connection.ready(segment.sequence, segment.payload),
+        Side::Server => segment.payload.len(),
+    };
+    let segment = &segment.cut(ready);
     let payload = segment.payload;
     let stream = own(connection, side);
     let repeated = stream
@@ -164,7 +169,7 @@ fn pass(
         }
     };
     let moved = (sequence, acknowledgement) != (segment.sequence, segment.acknowledgement);
-    if changed.is_none() && !moved {
+    if changed.is_none() && !moved && !segment.is_cut() {
         return None;
     }
     segment.with(

@@ -19,7 +19,7 @@ struct Edit {
 }
 
 /// Whether a sequence number comes after another (RFC 9293 section 3.4).
-const fn is_after(number: u32, other: u32) -> bool {
+pub(super) const fn is_after(number: u32, other: u32) -> bool {
     number.wrapping_sub(other).cast_signed() > 0
 }
 

@@ -1,7 +1,8 @@
 //! Helpers of the tests: queries as a client writes them, and an upstream resolver that says what a
 //! test wants it to. Messages are made and read by hickory-proto, not by the code under test.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::rdata::NULL;
@@ -264,4 +265,14 @@ pub(crate) fn a(message: &Message) -> Vec<Ipv4Addr> {
 
 pub(crate) fn v6(text: &str) -> Ipv6Addr {
     text.parse().unwrap()
+}
+
+/// An address and port that nobody else has, now or later. A port that was free a moment ago may be the next socket's; the
+/// kernel gives no socket one below 32768 unasked, and the address has the number of this process in it.
+pub(crate) fn own_address() -> SocketAddr {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = std::process::id() * 8 + NEXT.fetch_add(1, Ordering::Relaxed) % 8;
+    // 127.0.0.0 is left to those who share it.
+    let [_, a, b, c] = (number % 0xff_fe00 + 0x100).to_be_bytes();
+    SocketAddr::from(([127, a, b, c], 5300))
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{prefix, site};
+use crate::common::{own_address, prefix, site};
 use isthmus_dns64::{Config, Counter, Handle, Server};
 
 /// A resolver of this test, ended with it.
@@ -37,34 +37,32 @@ fn installed(program: &str) -> bool {
     found
 }
 
-fn free_address() -> SocketAddr {
-    UdpSocket::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-}
-
-/// Waits until it replies to anything.
-fn wait_for(address: SocketAddr) {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.connect(address).unwrap();
-    socket
-        .set_read_timeout(Some(Duration::from_millis(100)))
-        .unwrap();
-    let begun = Instant::now();
-    let question = crate::common::ask("ready.example.", hickory_proto::rr::RecordType::A).bytes();
-    while begun.elapsed() < Duration::from_secs(10) {
-        let _ = socket.send(&question);
-        if socket.recv(&mut [0; 512]).is_ok() {
-            return;
+impl Resolver {
+    /// Waits until it replies to anything.
+    fn ready(mut self) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(self.address).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_millis(100)))
+            .unwrap();
+        let begun = Instant::now();
+        let question =
+            crate::common::ask("ready.example.", hickory_proto::rr::RecordType::A).bytes();
+        while begun.elapsed() < Duration::from_secs(60) {
+            let _ = socket.send(&question);
+            if socket.recv(&mut [0; 512]).is_ok() {
+                return self;
+            }
+            let ended = self.process.try_wait().unwrap();
+            assert!(ended.is_none(), "the resolver has ended: {ended:?}");
+            std::thread::sleep(Duration::from_millis(20));
         }
-        std::thread::sleep(Duration::from_millis(20));
+        panic!("{} does not reply", self.address);
     }
-    panic!("{address} does not reply");
 }
 
 fn dnsmasq() -> Resolver {
-    let address = free_address();
+    let address = own_address();
     let long = "x".repeat(250);
     let process = Command::new("dnsmasq")
         .args([
@@ -74,7 +72,7 @@ fn dnsmasq() -> Resolver {
             "--no-hosts",
         ])
         .args([
-            "--listen-address=127.0.0.1",
+            &format!("--listen-address={}", address.ip()),
             "--bind-interfaces",
             "--user=root",
             "--pid-file=",
@@ -95,26 +93,22 @@ fn dnsmasq() -> Resolver {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    wait_for(address);
-    Resolver {
+    let resolver = Resolver {
         process,
         address,
         file: None,
-    }
+    };
+    resolver.ready()
 }
 
 fn unbound() -> Resolver {
-    let address = free_address();
-    let name = format!(
-        "isthmus-dns64-test-{}-{}.conf",
-        std::process::id(),
-        address.port()
-    );
+    let address = own_address();
+    let name = format!("isthmus-dns64-test-{}.conf", address.ip());
     let file = std::env::temp_dir().join(name);
     let long = "x".repeat(250);
     let long = format!("\\\"{long}\\\" ").repeat(6);
     let configuration = format!(
-        "server:\n interface: 127.0.0.1@{port}\n port: {port}\n do-daemonize: no\n chroot: \"\"\n \
+        "server:\n interface: {ip}@{port}\n port: {port}\n do-daemonize: no\n chroot: \"\"\n \
          username: \"\"\n pidfile: \"\"\n use-syslog: no\n module-config: \"iterator\"\n \
          local-zone: \"example.\" static\n \
          local-data: \"example. 300 SOA ns.example. admin.example. 1 2 3 4 300\"\n \
@@ -125,6 +119,7 @@ fn unbound() -> Resolver {
          local-data-ptr: \"192.0.2.33 60 www.example.\"\n\
          remote-control:\n control-enable: no\n",
         long.replace('\\', ""),
+        ip = address.ip(),
         port = address.port(),
     );
     std::fs::write(&file, configuration).unwrap();
@@ -140,14 +135,14 @@ fn unbound() -> Resolver {
         address,
         file: Some(file),
     };
-    wait_for(address);
-    resolver
+    resolver.ready()
 }
 
 async fn start(resolver: &Resolver) -> (Handle, SocketAddr) {
     let config = Config {
         listen: vec!["127.0.0.1:0".parse().unwrap()],
         upstream: vec![resolver.address],
+        deadline: Duration::from_secs(30),
         ..site()
     };
     let handle = Server::start(config).await.unwrap();
@@ -165,7 +160,7 @@ async fn dig(server: SocketAddr, arguments: &str) -> String {
                 "-p",
                 &server.port().to_string(),
             ])
-            .args(["+tries=1", "+timeout=5"])
+            .args(["+tries=1", "+timeout=30"])
             .args(arguments)
             .output()
             .unwrap();

@@ -267,10 +267,7 @@ async fn the_next_resolver_is_asked_when_one_is_silent_or_gone_or_fails() {
             .on(WWW, RecordType::A, Says::code(ResponseCode::Refused)),
     )
     .await;
-    let gone = std::net::UdpSocket::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let gone = own_address();
     let good = Upstream::start(v4_only()).await;
     for bad in [silent.address, failing.address, gone] {
         let (_handle, server) = start(&[bad, good.address], |_| ()).await;
@@ -299,10 +296,7 @@ async fn a_silent_resolver_comes_last_after_three_failures() {
 
 #[tokio::test]
 async fn an_unreachable_resolver_is_server_failure_quickly() {
-    let gone = std::net::UdpSocket::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let gone = own_address();
     let (handle, server) = start(&[gone], |c| c.deadline = Duration::from_secs(5)).await;
     let begun = Instant::now();
     let response = udp(server, &ask(WWW, RecordType::AAAA)).await.unwrap();

@@ -8,7 +8,7 @@ use isthmus_core::nat::Protocol;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Choice;
-use crate::records::Session;
+use crate::records::{ANY_PROTOCOL, Session};
 
 /// Conditions that a session must meet, all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub struct Filter {
     /// It belongs to the instance of this name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
-    /// It is of this protocol: `tcp`, `udp` or `icmp`.
+    /// It is of this protocol: `tcp`, `udp` or `icmp`; `any` where addresses are translated alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
     /// Its subscriber is in this network.
@@ -41,7 +41,7 @@ impl Filter {
         let outside_end = (binding.outside_address, binding.outside_port);
         let remote_end = (session.remote_address, session.remote_port);
         !differs(&self.instance, instance)
-            && !differs(&self.protocol, binding.protocol.name())
+            && !differs(&self.protocol, binding.protocol_name())
             && self
                 .inside
                 .is_none_or(|net| net.contains(&binding.inside_address))
@@ -67,7 +67,10 @@ impl Filter {
     /// If the protocol is none of those that have sessions.
     pub fn check(&self) -> Result<(), FilterError> {
         match &self.protocol {
-            Some(name) if Protocol::NAMES.iter().all(|(known, _)| known != name) => {
+            Some(name)
+                if name != ANY_PROTOCOL
+                    && Protocol::NAMES.iter().all(|(known, _)| known != name) =>
+            {
                 Err(FilterError::Protocol(name.clone()))
             }
             _ => Ok(()),
@@ -86,8 +89,12 @@ pub struct OutsideFilter {
 }
 
 impl OutsideFilter {
-    fn admits(&self, (address, port): (Ipv4Addr, u16)) -> bool {
-        self.address == address && self.port.is_none_or(|wanted| wanted == port)
+    /// A session of addresses has all ports.
+    fn admits(&self, (address, port): (Ipv4Addr, Option<u16>)) -> bool {
+        self.address == address
+            && self
+                .port
+                .is_none_or(|wanted| port.is_none_or(|port| wanted == port))
     }
 }
 
@@ -143,19 +150,19 @@ impl From<OutsideFilter> for String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::Binding;
+    use crate::records::{Binding, samples};
 
     fn session() -> Session {
         Session {
             binding: Binding {
-                protocol: Protocol::Udp,
+                protocol: Some(Protocol::Udp),
                 inside_address: "2001:db8:1::7".parse().unwrap(),
-                inside_port: 5000,
+                inside_port: Some(5000),
                 outside_address: Ipv4Addr::new(203, 0, 113, 1),
-                outside_port: 1024,
+                outside_port: Some(1024),
             },
             remote_address: Ipv4Addr::new(192, 0, 2, 53),
-            remote_port: 53,
+            remote_port: Some(53),
             remote_inside: None,
         }
     }
@@ -185,6 +192,19 @@ mod tests {
         ] {
             assert!(!admits(no), "{no}");
         }
+    }
+
+    #[test]
+    fn a_session_of_addresses_has_every_port() {
+        let session = samples::session_of_addresses();
+        let admits = |json: &str| {
+            let filter: Filter = serde_json::from_str(json).unwrap();
+            assert_eq!(filter.check(), Ok(()));
+            filter.admits("history", &session)
+        };
+        assert!(admits(r#"{"protocol":"any","outside":"203.0.113.1:80"}"#));
+        assert!(!admits(r#"{"protocol":"tcp"}"#));
+        assert!(!admits(r#"{"outside":"203.0.113.2:80"}"#));
     }
 
     #[test]

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use isthmus_core::address::rfc6052::Prefix;
+use isthmus_core::config::AnyMechanism;
+use isthmus_core::mechanism::nat_pt::ADDRESS_PORT;
 use isthmus_core::mechanism::{Hosts, Mechanism as _};
-use isthmus_core::nat::{self, NatConfig, OwnLimits, StaticBinding, TcpState};
+use isthmus_core::nat::{self, Endpoint4, NatConfig, OwnLimits, StaticBinding, TcpState};
 use isthmus_core::time::Span;
+use isthmus_engine::memory::Region;
 
 use crate::config::{Compiled, Document};
 use crate::control::{Carried, Listed};
@@ -32,6 +35,8 @@ pub(super) struct Table {
     pub(super) hosts: Hosts,
     /// The bits of an IPv6 address that identify the subscriber.
     pub(super) subscriber_prefix: u8,
+    /// Whether addresses are translated alone, so that a session has neither a protocol nor ports.
+    pub(super) of_addresses: bool,
 }
 
 /// All stateful instances of a configuration.
@@ -60,6 +65,7 @@ pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
                 own_limits: own.map(|(_, limits)| *limits).collect(),
                 hosts,
                 subscriber_prefix: document.mechanism.nat()?.subscriber_prefix,
+                of_addresses: matches!(mechanism, AnyMechanism::NatPt(_)),
             })
         })
         .collect()
@@ -116,7 +122,7 @@ impl Table {
         };
         let subject = match event {
             nat::Event::BindingCreated(it) | nat::Event::BindingRemoved(it) => {
-                Subject::Binding(binding(it))
+                Subject::Binding(self.binding(it))
             }
             nat::Event::SessionCreated(it)
             | nat::Event::SessionRemoved(it)
@@ -146,13 +152,43 @@ impl Table {
     /// A session in the terms of records.
     pub(super) fn session(&self, session: &nat::Session) -> Session {
         Session {
-            binding: binding(&session.binding),
+            binding: self.binding(&session.binding),
             remote_address: session.remote.address.into(),
-            remote_port: session.remote.port,
+            remote_port: self.port(session.remote.port),
             remote_inside: self
                 .prefix
                 .map(|prefix| prefix.embed(session.remote.address).into()),
         }
+    }
+
+    fn binding(&self, binding: &nat::Binding) -> Binding {
+        Binding {
+            protocol: (!self.of_addresses).then_some(binding.protocol),
+            inside_address: binding.inside.host(),
+            inside_port: self.port(binding.inside.port),
+            outside_address: binding.outside.address.into(),
+            outside_port: self.port(binding.outside.port),
+        }
+    }
+
+    /// A port, where there are some.
+    fn port(&self, port: u16) -> Option<u16> {
+        (!self.of_addresses).then_some(port)
+    }
+
+    /// The session of a packet between these ends.
+    pub(super) fn session_between(
+        &self,
+        memory: &Region,
+        [outside, remote]: [Endpoint4; 2],
+        protocol: nat::Protocol,
+    ) -> Option<nat::Session> {
+        let at = |end: Endpoint4, port| Endpoint4 { port, ..end };
+        let (outside, remote, protocol) = match self.of_addresses {
+            true => (at(outside, ADDRESS_PORT), at(remote, 0), nat::Protocol::Tcp),
+            false => (outside, remote, protocol),
+        };
+        nat::session_between(memory, &self.config, outside, remote, protocol)
     }
 
     /// A session with what a list shows.
@@ -164,8 +200,8 @@ impl Table {
             instance: Arc::clone(&self.name),
             session: self.session(session),
             state: match session.binding.protocol {
-                nat::Protocol::Tcp => state_name(session.state),
-                nat::Protocol::Udp | nat::Protocol::Icmp => "-",
+                nat::Protocol::Tcp if !self.of_addresses => state_name(session.state),
+                _ => "-",
             }
             .into(),
             expires: seconds(session.expires.since(now)),
@@ -207,16 +243,6 @@ fn block(block: &nat::Block) -> Block {
         outside_address: block.first.address.into(),
         outside_port: block.first.port,
         outside_port_last: block.first.port + (block.size - 1),
-    }
-}
-
-fn binding(binding: &nat::Binding) -> Binding {
-    Binding {
-        protocol: binding.protocol,
-        inside_address: binding.inside.host(),
-        inside_port: binding.inside.port,
-        outside_address: binding.outside.address.into(),
-        outside_port: binding.outside.port,
     }
 }
 

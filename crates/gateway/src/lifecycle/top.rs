@@ -14,6 +14,7 @@ use super::clock;
 use super::tables::Table;
 use crate::config::Choice;
 use crate::control::{By, Carried, Most, Top, TopRequest, TopRow};
+use crate::records::ANY_PROTOCOL;
 
 /// A session is new for so many seconds. Every session lives longer.
 const NEW: u64 = 10;
@@ -27,6 +28,8 @@ enum Name {
     /// A /24.
     Remote(Ipv4Addr),
     Port(Protocol, u16),
+    /// All ports of all protocols.
+    Any,
     Instance(Arc<str>),
 }
 
@@ -40,6 +43,7 @@ impl Name {
                 let [a, b, c, _] = Ipv4Addr::from(session.remote.address).octets();
                 Self::Remote(Ipv4Addr::new(a, b, c, 0))
             }
+            By::Port if table.of_addresses => Self::Any,
             By::Port => Self::Port(session.binding.protocol, session.remote.port),
             By::Instance => Self::Instance(Arc::clone(&table.name)),
         }
@@ -49,6 +53,7 @@ impl Name {
         match self {
             Self::Subscriber(address) => address.to_string(),
             Self::Remote(network) => format!("{network}/24"),
+            Self::Any => ANY_PROTOCOL.into(),
             Self::Port(Protocol::Icmp, _) => Protocol::Icmp.name().into(),
             Self::Port(protocol, port) => format!("{} {port}", protocol.name()),
             Self::Instance(name) => name.to_string(),

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use isthmus_core::nat;
 use isthmus_engine::counters::Owner;
 use isthmus_engine::memory::Region;
 use isthmus_engine::trace::{Fate, Followed, Form, LONGEST, Said, Sink};
@@ -172,10 +171,8 @@ impl Teller {
         });
         let mut both = tables.flat_map(|table| ends.clone().map(move |ends| (table, ends)));
         both.find_map(|(table, ends)| {
-            let (outside, remote) = (ends.source, ends.destination);
-            let config = &table.config;
-            let session =
-                nat::session_between(&*self.state, config, outside, remote, ends.protocol)?;
+            let both = [ends.source, ends.destination];
+            let session = table.session_between(&self.state, both, ends.protocol)?;
             Some(table.listed(&session))
         })
     }

@@ -8,7 +8,7 @@ use isthmus_core::nat::Protocol;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::config::by_name;
+use crate::config::{Choice, by_name};
 
 pub(crate) const SESSION_CREATED: &str = "session-created";
 pub(crate) const SESSION_REMOVED: &str = "session-removed";
@@ -21,22 +21,72 @@ pub(crate) const TABLES_EMPTY: &str = "tables-empty";
 pub(crate) const CONFIGURATION: &str = "configuration-in-force";
 pub(crate) const SUPPRESSED: &str = "records-suppressed";
 
+/// The name of all protocols, where addresses are translated alone (RFC 2766 section 3.1).
+pub(crate) const ANY_PROTOCOL: &str = "any";
+
 /// A binding: the inside transport address and the outside one that stands for it. Where there are no ports,
-/// the ICMP identifier stands in their place.
+/// the ICMP identifier stands in their place. One of addresses alone has neither a protocol nor ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Binding {
-    /// Its transport protocol.
-    #[serde(with = "by_name")]
-    pub protocol: Protocol,
+    /// Its transport protocol; `None` for all.
+    #[serde(with = "or_any")]
+    pub protocol: Option<Protocol>,
     /// The subscriber's address: IPv6 for NAT64, IPv4 for NAT44.
     pub inside_address: IpAddr,
     /// The subscriber's port.
-    pub inside_port: u16,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub inside_port: Option<u16>,
     /// The pool's address.
     pub outside_address: Ipv4Addr,
     /// The pool's port.
-    pub outside_port: u16,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub outside_port: Option<u16>,
+}
+
+impl Binding {
+    /// The name of its protocol.
+    #[must_use]
+    pub fn protocol_name(&self) -> &'static str {
+        self.protocol.map_or(ANY_PROTOCOL, Choice::name)
+    }
+}
+
+/// A protocol by its name, or that of all.
+mod or_any {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::{ANY_PROTOCOL, Protocol, by_name};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Name {
+        One(#[serde(with = "by_name")] Protocol),
+        Other(String),
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        protocol: &Option<Protocol>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match protocol {
+            Some(protocol) => by_name::serialize(protocol, to),
+            None => to.serialize_str(ANY_PROTOCOL),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Protocol>, D::Error> {
+        match Name::deserialize(from)? {
+            Name::One(protocol) => Ok(Some(protocol)),
+            Name::Other(name) if name == ANY_PROTOCOL => Ok(None),
+            Name::Other(name) => {
+                let message = format_args!("{name:?} is no protocol");
+                Err(serde::de::Error::custom(message))
+            }
+        }
+    }
 }
 
 /// A session: a binding in use towards one remote transport address.
@@ -49,7 +99,8 @@ pub struct Session {
     /// The remote address as the outside sees it.
     pub remote_address: Ipv4Addr,
     /// The remote port; 0 for ICMP.
-    pub remote_port: u16,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub remote_port: Option<u16>,
     /// The remote address as a NAT64's inside sees it: under the translation prefix. Only IPFIX exports it.
     #[serde(skip)]
     pub remote_inside: Option<Ipv6Addr>,
@@ -183,16 +234,26 @@ pub(crate) mod samples {
     pub(crate) fn session() -> Session {
         Session {
             binding: Binding {
-                protocol: Protocol::Tcp,
+                protocol: Some(Protocol::Tcp),
                 inside_address: "2001:db8:1::7".parse().unwrap(),
-                inside_port: 40_000,
+                inside_port: Some(40_000),
                 outside_address: Ipv4Addr::new(203, 0, 113, 1),
-                outside_port: 1024,
+                outside_port: Some(1024),
             },
             remote_address: Ipv4Addr::new(192, 0, 2, 80),
-            remote_port: 443,
+            remote_port: Some(443),
             remote_inside: Some("64:ff9b::c000:250".parse().unwrap()),
         }
+    }
+
+    /// One of addresses alone.
+    pub(crate) fn session_of_addresses() -> Session {
+        let mut session = session();
+        session.binding.protocol = None;
+        session.binding.inside_port = None;
+        session.binding.outside_port = None;
+        session.remote_port = None;
+        session
     }
 
     pub(crate) fn block() -> Block {

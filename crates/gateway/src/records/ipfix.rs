@@ -167,12 +167,13 @@ impl Fields {
         }
     }
 
+    /// One of addresses has protocol 0 and ports 0: templates have them for all.
     fn binding(self, binding: &Binding, family: Family) -> Self {
         self.either(binding.inside_address)
             .v4(binding.outside_address)
-            .put([protocol_number(binding.protocol, family)])
-            .port(binding.inside_port)
-            .port(binding.outside_port)
+            .put([binding.protocol.map_or(0, |it| protocol_number(it, family))])
+            .port(binding.inside_port.unwrap_or(0))
+            .port(binding.outside_port.unwrap_or(0))
     }
 
     fn session(self, session: &Session, family: Family) -> Self {
@@ -186,8 +187,8 @@ impl Fields {
         };
         fields
             .v4(session.remote_address)
-            .port(session.remote_port)
-            .port(session.remote_port)
+            .port(session.remote_port.unwrap_or(0))
+            .port(session.remote_port.unwrap_or(0))
     }
 
     fn block(self, block: &Block) -> Self {

@@ -138,6 +138,24 @@ mod tests {
         );
     }
 
+    /// RFC 2766 section 3.1: addresses are translated alone.
+    #[test]
+    fn a_session_of_addresses_has_no_ports() {
+        let session = samples::session_of_addresses();
+        let record = samples::record(Change::Began, Subject::Session(session));
+        let text = text(&record);
+        assert!(
+            text.ends_with(concat!(
+                r#""event":"session-created","protocol":"any","inside-address":"2001:db8:1::7","#,
+                r#""outside-address":"203.0.113.1","remote-address":"192.0.2.80"}"#
+            )),
+            "{text}"
+        );
+        let mut read: super::super::Session = serde_json::from_str(&text).unwrap();
+        read.remote_inside = session.remote_inside;
+        assert_eq!(read, session);
+    }
+
     #[test]
     fn a_block_has_its_range() {
         let record = samples::record(Change::Ended, Subject::Block(samples::block()));

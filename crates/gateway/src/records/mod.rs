@@ -13,6 +13,7 @@ mod settings;
 mod syslog;
 mod writer;
 
+pub(crate) use event::ANY_PROTOCOL;
 use event::Suppressed;
 #[cfg(test)]
 pub(crate) use event::samples;

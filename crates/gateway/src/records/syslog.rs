@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use super::Sink;
 use super::event::{Binding, Record, Remark, SUPPRESSED, Subject, Suppressed};
 use super::json::time;
-use crate::config::Choice;
 
 /// Facility local0 (16), severity informational (6): RFC 5424 section 6.2.1.
 const INFORMATIONAL: u8 = 16 * 8 + 6;
@@ -59,10 +58,8 @@ impl Syslog {
         match &record.subject {
             Subject::Session(session) => {
                 of_binding(&mut message, &session.binding);
-                message.push_str(&format!(
-                    " remote-address=\"{}\" remote-port=\"{}\"",
-                    session.remote_address, session.remote_port
-                ));
+                message.push_str(&format!(" remote-address=\"{}\"", session.remote_address));
+                of_port(&mut message, "remote", session.remote_port);
             }
             Subject::Binding(binding) => of_binding(&mut message, binding),
             Subject::Block(block) => message.push_str(&format!(
@@ -79,14 +76,19 @@ impl Syslog {
 }
 
 fn of_binding(message: &mut String, binding: &Binding) {
+    let (protocol, inside) = (binding.protocol_name(), binding.inside_address);
     message.push_str(&format!(
-        " protocol=\"{}\" inside-address=\"{}\" inside-port=\"{}\" outside-address=\"{}\" outside-port=\"{}\"",
-        binding.protocol.name(),
-        binding.inside_address,
-        binding.inside_port,
-        binding.outside_address,
-        binding.outside_port
+        " protocol=\"{protocol}\" inside-address=\"{inside}\""
     ));
+    of_port(message, "inside", binding.inside_port);
+    message.push_str(&format!(" outside-address=\"{}\"", binding.outside_address));
+    of_port(message, "outside", binding.outside_port);
+}
+
+fn of_port(message: &mut String, end: &str, port: Option<u16>) {
+    if let Some(port) = port {
+        message.push_str(&format!(" {end}-port=\"{port}\""));
+    }
 }
 
 /// RFC 5424 section 6.3.3: `"`, `\` and `]` are escaped in a parameter's value.
@@ -186,6 +188,18 @@ mod tests {
                  remote-address=\"192.0.2.80\" remote-port=\"443\"]"
             )
         );
+    }
+
+    #[test]
+    fn a_session_of_addresses_has_no_ports() {
+        let (mut sink, server) = sink("edge");
+        let session = Subject::Session(samples::session_of_addresses());
+        let record = samples::record(Change::Began, session);
+        sink.write(&record).unwrap();
+        let end = " protocol=\"any\" inside-address=\"2001:db8:1::7\" outside-address=\"203.0.113.1\" \
+                   remote-address=\"192.0.2.80\"]";
+        let text = received(&server);
+        assert!(text.ends_with(end), "{text}");
     }
 
     #[test]

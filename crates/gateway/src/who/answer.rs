@@ -95,7 +95,7 @@ pub struct Usage {
     pub gateway: String,
     /// The instance.
     pub instance: String,
-    /// `binding` or `port-block` of the records; by calculation `deterministic`, `static`, `map-t`, `map-e`, `lw4o6` or
+    /// `binding`, `address` or `port-block` of the records; by calculation `deterministic`, `static`, `map-t`, `map-e`, `lw4o6` or
     /// `eam`.
     pub by: &'static str,
     /// The protocol; none if it is all of them.
@@ -291,6 +291,7 @@ fn recorded(tenure: &Tenure, configurations: &[Configuration]) -> Usage {
         instance: instance.clone(),
         by: match tenure.protocol {
             Some(_) => "binding",
+            None if tenure.ports == (0, u16::MAX) => "address",
             None => "port-block",
         },
         protocol: tenure.protocol.map(Protocol::name),

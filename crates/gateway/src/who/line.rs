@@ -182,15 +182,18 @@ impl Raw<'_> {
             }
             _ => return Ok(Content::Other),
         };
-        let first = port("outside-port", self.outside_port)?;
+        let first = || port("outside-port", self.outside_port);
         let is_block = matches!(name, event::BLOCK_ALLOCATED | event::BLOCK_RELEASED);
-        let (last, inside_port, protocol) = if is_block {
+        let (ports, inside_port, protocol) = if is_block {
             let last = port("outside-port-last", self.outside_port_last)?;
-            (last, None, None)
+            ((first()?, last), None, None)
+        } else if self.protocol.as_deref() == Some(event::ANY_PROTOCOL) {
+            // The address is the host's, with all ports.
+            ((0, u16::MAX), None, None)
         } else {
             let inside = port("inside-port", self.inside_port)?;
             let protocol = protocol(needed("protocol", self.protocol.as_deref())?)?;
-            (first, Some(inside), Some(protocol))
+            ((first()?, first()?), Some(inside), Some(protocol))
         };
         Ok(Content::Use(Use {
             instance: instance()?,
@@ -202,7 +205,7 @@ impl Raw<'_> {
                 self.outside_address.as_deref(),
                 "IPv4 address",
             )?,
-            ports: (first, last),
+            ports,
             sign,
         }))
     }

@@ -417,7 +417,7 @@ impl Needles {
 
     fn are_in(&self, text: &str) -> bool {
         let has = |needle: &str| text.contains(needle);
-        has(&self.address) && (has(&self.port) || has("port-block"))
+        has(&self.address) && (has(&self.port) || has("port-block") || has(event::ANY_PROTOCOL))
             || has(event::SUPPRESSED)
             || has(event::STARTED)
             || has(event::TABLES_EMPTY)

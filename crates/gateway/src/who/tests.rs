@@ -122,6 +122,30 @@ fn a_binding_is_somebodys_from_its_beginning_to_its_end() {
     }
 }
 
+/// Basic NAT-PT: who has an address has all ports of it, of all protocols.
+#[test]
+fn an_address_is_somebodys_with_all_its_ports() {
+    let of_address = |time, event, host| {
+        let fields = format!(
+            ",\"protocol\":\"any\",\"inside-address\":\"2001:db8::{host}\",\"outside-address\":\"203.0.113.5\""
+        );
+        json(time, event, &fields)
+    };
+    let records = [
+        other("08:00:00"),
+        of_address("08:10:00.250000", "binding-created", "a"),
+        of_address("08:20:00.500000", "binding-removed", "a"),
+        of_address("08:30:00.500000", "binding-created", "b"),
+        other("09:00:00"),
+    ];
+    for (at, who) in [("08:15:00", "a"), ("08:25:00", "?"), ("08:40:00", "b")] {
+        let answer = ask(&records, at);
+        assert_eq!(short(&answer), who, "{at}");
+        let by: Vec<_> = answer.uses.iter().map(|usage| usage.by).collect();
+        assert!(by.iter().all(|by| *by == "address"), "{by:?}");
+    }
+}
+
 #[test]
 fn a_missing_beginning_is_before_the_records() {
     let records = [

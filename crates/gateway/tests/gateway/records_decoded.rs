@@ -23,11 +23,11 @@ const TIME: &str = "2026-11-21T08:09:10.123456Z";
 
 fn binding(protocol: Protocol, inside: &str) -> Binding {
     Binding {
-        protocol,
+        protocol: Some(protocol),
         inside_address: inside.parse().unwrap(),
-        inside_port: 40_000,
+        inside_port: Some(40_000),
         outside_address: Ipv4Addr::new(203, 0, 113, 1),
-        outside_port: 1024,
+        outside_port: Some(1024),
     }
 }
 
@@ -37,7 +37,7 @@ fn session(protocol: Protocol, inside: &str) -> Subject {
     Subject::Session(Session {
         binding,
         remote_address: Ipv4Addr::new(192, 0, 2, 80),
-        remote_port: 443,
+        remote_port: Some(443),
         remote_inside: is_v6.then(|| "64:ff9b::c000:250".parse().unwrap()),
     })
 }

@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args};
 use ipnet::IpNet;
-use isthmus_gateway::config::Choice;
 use isthmus_gateway::control::{
     DeleteRequest, End, Filter, Listed, OutsideFilter, Reply, Request, SessionsRequest, Wish,
 };
@@ -27,7 +26,7 @@ pub(crate) struct Sessions {
     /// Only this instance
     #[arg(long, value_name = "NAME", group = "filter")]
     instance: Option<String>,
-    /// Only this protocol: tcp, udp or icmp
+    /// Only this protocol: tcp, udp or icmp; any where addresses are translated alone
     #[arg(long, value_name = "NAME", group = "filter")]
     protocol: Option<String>,
     /// Only subscribers in this network, or with this address
@@ -177,15 +176,23 @@ fn line(row: &Listed) -> String {
     let binding = &session.binding;
     columns([
         &row.instance,
-        binding.protocol.name(),
-        &SocketAddr::new(binding.inside_address, binding.inside_port).to_string(),
-        &format!("{}:{}", binding.outside_address, binding.outside_port),
-        &format!("{}:{}", session.remote_address, session.remote_port),
+        binding.protocol_name(),
+        &end(binding.inside_address, binding.inside_port),
+        &end(binding.outside_address.into(), binding.outside_port),
+        &end(session.remote_address.into(), session.remote_port),
         &row.state,
         &format!("{} s", row.age),
         &row.idle.map_or("-".into(), |idle| format!("{idle} s")),
         &format!("{} s", row.expires),
     ])
+}
+
+/// An address, with its port if it has one.
+fn end(address: IpAddr, port: Option<u16>) -> String {
+    port.map_or_else(
+        || address.to_string(),
+        |port| SocketAddr::new(address, port).to_string(),
+    )
 }
 
 #[cfg(test)]

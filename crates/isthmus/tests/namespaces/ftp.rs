@@ -30,6 +30,22 @@ Handler.proto_cmds = {name: what for name, what in FTPHandler.proto_cmds.items()
 FTPServer((address, 21), Handler).serve_forever()
 "#;
 
+/// A client that sends a command in two halves, and prints the reply.
+const HALVES: &str = r#"
+import socket, time
+client = socket.create_connection(("64:ff9b::192.0.2.2", 21), 30)
+client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+replies = client.makefile()
+replies.readline()
+for command in ["USER anonymous\r\n", "PASS x\r\n"]:
+    client.sendall(command.encode())
+    replies.readline()
+for half in [b"EP", b"SV\r\n"]:
+    client.sendall(half)
+    time.sleep(0.05)
+print(replies.readline())
+"#;
+
 const NAT64: &str = r#"
 [[instance]]
 name = "plat"
@@ -168,6 +184,10 @@ fn files_of_an_old_server(links: &str) {
         let stored = fs::read_to_string(folder.path().join(name)).unwrap();
         assert_eq!(stored, content, "{name}");
     }
+    // The host's kernel sends again what was kept back, and both halves together.
+    let mut python = net.command("host", "/usr/bin/python3");
+    let said = text(&python.args(["-c", HALVES]).output().unwrap());
+    assert!(said.starts_with("229 "), "{said}: {}", gateway.log());
 }
 
 /// RFC 2766 section 6.1: the client has IPv4 and knows PASV and PORT, the server has IPv6 and knows EPSV and EPRT.

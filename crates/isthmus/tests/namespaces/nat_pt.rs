@@ -142,6 +142,16 @@ fn answers(links: &str) {
         &["six.example", "A"],
     );
     assert_eq!(again, found, "the host has one address");
+
+    // Its sessions are between addresses, and are shown so.
+    let sessions = gateway.json(&format!("sessions --protocol any --outside {found}"));
+    let session = sessions.as_array().map_or(&sessions, |all| &all[0]);
+    assert_eq!(session["inside-address"], "2001:db8:1::2", "{sessions}");
+    for port in ["inside-port", "outside-port", "remote-port"] {
+        assert!(session.get(port).is_none(), "{sessions}");
+    }
+    let top = gateway.json("top --once --by port");
+    assert_eq!(top["rows"][0]["name"], "any", "{top}");
 }
 
 /// What a name server says about a question, in short.

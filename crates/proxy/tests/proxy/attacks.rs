@@ -1,5 +1,6 @@
 //! Clients that nobody named, and destinations that nobody may have.
 
+use isthmus_core::address::rfc6052::Prefix;
 use isthmus_proxy::{Config, ConfigError, Counter, Server, StartError};
 
 use crate::common::{Origin, Proxy, exchange, head};
@@ -37,6 +38,7 @@ fn the_machine_itself_is_out_of_reach() {
     let proxy = Proxy::start(|config| {
         config.local_destinations.clear();
         config.resolvers = vec![resolver];
+        config.prefixes = vec![prefix("2001:db8:64::")];
     });
     let port = victim.address.port();
     for host in [
@@ -48,6 +50,18 @@ fn the_machine_itself_is_out_of_reach() {
         "[::ffff:127.0.0.1]",
         "[::127.0.0.1]",
         "[64:ff9b::7f00:1]",
+        // The link's, such as a cloud's metadata, and everybody's.
+        "169.254.169.254",
+        "[fe80::1]",
+        "[64:ff9b::a9fe:a9fe]",
+        "[::ffff:169.254.169.254]",
+        "224.0.0.1",
+        "255.255.255.255",
+        "[ff02::1]",
+        "[64:ff9b::e000:1]",
+        // Under the prefix of this gateway's own NAT64.
+        "[2001:db8:64::7f00:1]",
+        "[2001:db8:64::a9fe:a9fe]",
         "localhost",
         "x.localhost.",
         "rebound.example",
@@ -61,7 +75,7 @@ fn the_machine_itself_is_out_of_reach() {
             assert!(said.contains("proxy-status: isthmus; error="), "{said}");
         }
     }
-    assert_eq!(proxy.count(Counter::DestinationRefused), 22);
+    assert_eq!(proxy.count(Counter::DestinationRefused), 42);
     assert!(victim.seen.try_recv().is_err());
 }
 
@@ -78,4 +92,8 @@ fn it_does_not_ask_itself_for_ever() {
     let mut client = proxy.connect();
     std::io::Write::write_all(&mut client, again.as_bytes()).unwrap();
     assert!(head(&mut client).starts_with("HTTP/1.1 502 "));
+}
+
+fn prefix(address: &str) -> Prefix {
+    Prefix::new(address.parse().unwrap(), 96).unwrap()
 }

@@ -3,6 +3,7 @@
 mod attacks;
 mod common;
 mod conformance;
+mod floods;
 mod limits;
 mod sites;
 mod socks;
