@@ -3,25 +3,58 @@
 use isthmus_core::packet::{Abilities, Family, NoRoom, Packet, Truncated};
 use isthmus_core::word::Word;
 
-use crate::memory;
+use crate::fragments::STORE;
+use crate::{memory, neighbours, queue};
 
 /// Bytes of the memory of a frame: a packet of 1500 bytes, and what comes before it.
 const SIZE: usize = 2048;
 /// Where the card begins to write: translation from IPv4 to IPv6 adds 28 bytes, a softwire 40. With the headers of virtio
 /// and Ethernet, the packet begins at a multiple of four.
 pub const ROOM: usize = 66;
-/// How many frames there are.
-const FRAMES: usize = 512;
+/// Bytes of the memory of a whole packet that was put together from fragments.
+const WHOLE: usize = ROOM + 40 + 65_535 + 3;
+/// How many frames there are: for the queues of the cards, for packets that wait for neighbours, and for fragments.
+const FRAMES: usize = 4 * queue::SIZE + neighbours::MOST + STORE.memory;
 
 /// A packet, and the memory that it lies in, which it owns.
-pub struct Frame {
-    bytes: &'static mut [u8; SIZE],
-    /// The packet is `bytes[start..end]`; `start <= end <= SIZE`.
+pub struct Frame<const BYTES: usize = SIZE> {
+    bytes: &'static mut [u8; BYTES],
+    /// The packet is `bytes[start..end]`; `start <= end <= BYTES`.
     start: usize,
     end: usize,
+    /// The identification of the datagram, of a packet that was put together from fragments.
+    reassembled: Option<u32>,
 }
 
-impl Frame {
+/// The memory for a packet that is put together from fragments.
+pub type Whole = Frame<WHOLE>;
+
+impl Whole {
+    /// Makes it. `None`: there is too little memory.
+    pub fn new() -> Option<Self> {
+        let bytes = memory::take(WHOLE)?.first_chunk_mut()?;
+        Some(Self {
+            bytes,
+            start: ROOM,
+            end: ROOM,
+            reassembled: None,
+        })
+    }
+
+    /// The memory for the packet.
+    pub fn begin(&mut self) -> &mut [u8] {
+        &mut self.bytes[ROOM..]
+    }
+
+    /// So many bytes are the packet now. The identification is that of its datagram, if it may be cut again.
+    pub fn end(&mut self, length: usize, reassembled: Option<u32>) {
+        self.start = ROOM;
+        self.end = (ROOM + length).min(WHOLE);
+        self.reassembled = reassembled;
+    }
+}
+
+impl<const BYTES: usize> Frame<BYTES> {
     /// The packet.
     pub fn packet(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
@@ -39,7 +72,7 @@ impl Frame {
 
     /// Bytes `from..to` of what a card wrote are the packet now. The card is not believed: what lies outside is left out.
     pub fn received(&mut self, from: usize, to: usize) {
-        self.end = (ROOM + to).min(SIZE);
+        self.end = (ROOM + to).min(BYTES);
         self.start = (ROOM + from).min(self.end);
     }
 
@@ -57,16 +90,17 @@ impl Frame {
         Ok(())
     }
 
-    /// Makes the parts, one after the other, the packet. Too many bytes are left out.
-    pub fn fill(&mut self, parts: &[&[u8]]) {
+    /// Makes the parts, one after the other, the packet. Whether all of them had room: bytes that have none are left out.
+    pub fn fill(&mut self, parts: &[&[u8]]) -> bool {
         self.start = ROOM + 26;
         self.end = self.start;
         for part in parts {
-            let to = (self.end + part.len()).min(SIZE);
+            let to = (self.end + part.len()).min(BYTES);
             let length = to - self.end;
             self.bytes[self.end..to].copy_from_slice(&part[..length]);
             self.end = to;
         }
+        self.len() == parts.iter().map(|part| part.len()).sum()
     }
 
     /// Removes the bytes that follow the packet by its own header, such as the padding of Ethernet.
@@ -82,7 +116,7 @@ impl Frame {
     }
 }
 
-impl Packet for Frame {
+impl<const BYTES: usize> Packet for Frame<BYTES> {
     const ABILITIES: Abilities = Abilities::USER_SPACE;
 
     #[inline(always)]
@@ -128,6 +162,14 @@ impl Packet for Frame {
     fn truncate(&mut self, length: usize) {
         self.end = self.end.min(self.start + length);
     }
+
+    #[inline(always)]
+    fn reassembled(&self) -> Option<u32> {
+        match BYTES {
+            WHOLE => self.reassembled,
+            _ => None,
+        }
+    }
 }
 
 /// The frames that nobody uses.
@@ -146,6 +188,7 @@ impl Pool {
                 bytes,
                 start: ROOM,
                 end: ROOM,
+                reassembled: None,
             })
         });
         Some(Self {

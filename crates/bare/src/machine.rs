@@ -5,12 +5,15 @@ use core::net::{IpAddr, Ipv6Addr};
 use chacha20::ChaCha8Rng;
 use isthmus_core::config::Instance;
 use isthmus_core::gateway;
-use isthmus_core::host::Host as _;
 use isthmus_core::mechanism::Instances;
+use isthmus_core::packet::Packet as _;
 use isthmus_core::reason::Counter;
+use isthmus_core::slow::datagram::{Fragment, Key, NoFragment};
 use isthmus_core::slow::limiter::Limiter;
 use isthmus_core::slow::reply::Reply;
+use isthmus_core::slow::segment;
 use isthmus_core::slow::split::Pieces;
+use isthmus_core::slow::waiting::{self, Purpose};
 use isthmus_core::table::Line;
 use isthmus_core::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
 use isthmus_core::wire::resolution::{self, Mac};
@@ -18,7 +21,8 @@ use isthmus_image::{Address, CARDS, Image, Member};
 
 use crate::card::Card;
 use crate::clock::{self, Clock};
-use crate::frame::{Frame, Pool};
+use crate::fragments::{Fragments, Outcome};
+use crate::frame::{Frame, Pool, Whole};
 use crate::host::{self, Counts, NOBODY, Services, Way};
 use crate::neighbours::{self, Answer, Neighbours};
 use crate::own::{self, InSoftwire};
@@ -38,6 +42,9 @@ pub struct Machine {
     pub cards: [Card; CARDS],
     pub pool: Pool,
     pub neighbours: Neighbours,
+    pub fragments: Fragments,
+    /// Where a datagram is put together, unless that is going on.
+    pub whole: Option<Whole>,
     pub counts: Counts,
     pub limiters: [Limiter; NOBODY],
     pub random: ChaCha8Rng,
@@ -55,6 +62,26 @@ pub struct Work {
     pub ticks: u64,
 }
 
+/// What the core says about a packet.
+#[derive(Clone, Copy)]
+struct Passed {
+    result: Result<Verdict, Refusal>,
+    /// When it was, in nanoseconds.
+    now: u64,
+    /// The instance of the packet, or [`NOBODY`].
+    owner: usize,
+    /// The way that it takes.
+    way: Option<Way>,
+}
+
+/// Whether a packet has to wait for fragments.
+const fn waits(refusal: Refusal) -> bool {
+    matches!(
+        refusal,
+        Refusal::Slow(Slow::HoldFragment | Slow::Reassemble)
+    )
+}
+
 /// The instances of the image, as the core looks at them.
 struct Members<'a>(&'a [Member]);
 
@@ -66,12 +93,22 @@ impl Instances for Members<'_> {
 }
 
 impl Machine {
-    /// Ends what was idle for too long, a few entries at a time.
+    /// Ends what was idle or has waited for too long, a few entries at a time.
     #[inline]
     pub fn sweep(&mut self) {
         let now = self.clock.nanos();
+        if self.sweeper.is_due(now) {
+            self.sweep_now(now);
+        }
+    }
+
+    #[cold]
+    fn sweep_now(&mut self, now: u64) {
+        let members = self.image.members;
         self.sweeper
-            .step(self.image.members, self.state, now, &mut self.counts);
+            .step(members, self.state, now, &mut self.counts);
+        let expired = self.fragments.expire(now, &mut self.pool);
+        self.counts[NOBODY][Counter::FragmentTimeout as usize] += expired;
     }
 
     /// Takes the frames that came since, and returns how many there were.
@@ -90,6 +127,9 @@ impl Machine {
             }
         }
         if count != 0 {
+            for card in &mut self.cards {
+                card.end_round(&mut self.pool);
+            }
             self.work.frames += count;
             self.work.ticks += clock::ticks() - began;
         }
@@ -131,6 +171,7 @@ impl Machine {
                 .any(|network| network.contains(address))
     }
 
+    #[cold]
     fn arp(&mut self, card: usize, frame: Frame) -> Option<Frame> {
         let mac = self.cards[card].mac();
         let ours = |address| Self::answers(&self.image, card, mac, address);
@@ -145,12 +186,20 @@ impl Machine {
     }
 
     /// Answers and remembers neighbours. Whether it was a message of theirs.
+    #[inline]
     fn discovery(&mut self, card: usize, frame: &Frame, from: Mac) -> bool {
         let packet = frame.packet();
         // Next header and hop limit; solicitations are type 135, advertisements 136.
         if packet.get(6..8) != Some(&[58, 255]) || !matches!(packet.get(40), Some(135 | 136)) {
             return false;
         }
+        self.discovered(card, frame, from);
+        true
+    }
+
+    #[cold]
+    fn discovered(&mut self, card: usize, frame: &Frame, from: Mac) {
+        let packet = frame.packet();
         let mac = self.cards[card].mac();
         let ours = |address| Self::answers(&self.image, card, mac, address);
         let reply = resolution::neighbour(packet, from, mac, ours);
@@ -160,7 +209,6 @@ impl Machine {
         if let Some((reply, to)) = reply {
             self.send_parts(card, to, IPV6, &[&reply]);
         }
-        true
     }
 
     fn learn(&mut self, card: usize, address: IpAddr, mac: Mac) {
@@ -174,9 +222,54 @@ impl Machine {
         }
     }
 
-    /// Takes an IP packet through the core.
+    /// Takes an IP packet to where it belongs. Returns a frame that nobody has any more.
     #[inline]
-    fn packet(&mut self, mut frame: Frame) -> Option<Frame> {
+    fn packet(&mut self, frame: Frame) -> Option<Frame> {
+        if self.fragments.is_empty() {
+            return self.translate(frame);
+        }
+        self.packet_among_waiting(frame)
+    }
+
+    /// The same while fragments wait: some may wait for this one.
+    #[cold]
+    fn packet_among_waiting(&mut self, frame: Frame) -> Option<Frame> {
+        let fragment = Fragment::read(frame.packet()).ok();
+        let rest = self.translate(frame);
+        self.release(fragment);
+        rest
+    }
+
+    /// Translates the waiting fragments of a packet's datagram, if the packet was the first fragment.
+    fn release(&mut self, fragment: Option<Fragment>) {
+        let Some(first) = fragment.filter(Fragment::is_first) else {
+            return;
+        };
+        while let Some(mut frame) = self.fragments.release(&first.key) {
+            let passed = self.process(&mut frame);
+            let rest = match passed.result {
+                // The first fragment made no session for it.
+                Err(Refusal::Slow(Slow::HoldFragment)) => {
+                    self.count(passed.owner, Counter::FragmentTimeout);
+                    Some(frame)
+                }
+                _ => self.finish(passed, frame),
+            };
+            if let Some(rest) = rest {
+                self.pool.give(rest);
+            }
+        }
+    }
+
+    #[inline]
+    fn translate(&mut self, mut frame: Frame) -> Option<Frame> {
+        let passed = self.process(&mut frame);
+        self.finish(passed, frame)
+    }
+
+    /// Takes a packet through the core.
+    #[inline(always)]
+    fn process<const N: usize>(&mut self, frame: &mut Frame<N>) -> Passed {
         let mut services = Services {
             image: &self.image,
             state: self.state,
@@ -186,8 +279,24 @@ impl Machine {
             owner: NOBODY,
             way: None,
         };
-        let result = gateway::process(&mut frame, &mut services, &Members(self.image.members));
-        let (now, owner, way) = (services.now, services.owner, services.way);
+        let result = gateway::process(frame, &mut services, &Members(self.image.members));
+        Passed {
+            result,
+            now: services.now,
+            owner: services.owner,
+            way: services.way,
+        }
+    }
+
+    /// Does with a packet what the core says.
+    #[inline]
+    fn finish(&mut self, passed: Passed, mut frame: Frame) -> Option<Frame> {
+        let Passed {
+            result,
+            now,
+            owner,
+            way,
+        } = passed;
         match result {
             Ok(Verdict::Forward { split: None, .. }) => {
                 frame.trim();
@@ -198,18 +307,134 @@ impl Machine {
             }
             Ok(Verdict::Forward {
                 split: Some(split), ..
-            }) => self.cut(&frame, split, owner, now),
+            }) => self.cut(frame.packet(), split, owner, now),
             Ok(Verdict::Pass | Verdict::Deliver) => return self.own(frame, now),
-            Err(Refusal::Drop(counter)) => services.count(counter),
-            Err(Refusal::Reply(error, counter)) => {
-                services.count(counter);
-                self.reply(&frame, error, owner, now);
+            Err(Refusal::Slow(Slow::HoldFragment)) => {
+                return self.wait(frame, Purpose::First, passed);
             }
-            Err(Refusal::Slow(Slow::Own)) => self.refuse(&mut frame, owner, now),
-            // The core asks this for a store of fragments, which is not here, and for a route that is not there.
-            Err(Refusal::Slow(_)) => services.count(Counter::EngineError),
+            Err(Refusal::Slow(Slow::Reassemble)) => {
+                return self.wait(frame, Purpose::Whole, passed);
+            }
+            Err(refusal) => {
+                self.refused(refusal, &mut frame, owner, now);
+            }
         }
         Some(frame)
+    }
+
+    /// Counts a packet that does not go on, and tells its sender.
+    #[cold]
+    fn refused<const N: usize>(
+        &mut self,
+        refusal: Refusal,
+        frame: &mut Frame<N>,
+        owner: usize,
+        now: u64,
+    ) {
+        match refusal {
+            Refusal::Drop(counter) => self.count(owner, counter),
+            Refusal::Reply(error, counter) => {
+                self.count(owner, counter);
+                self.reply(frame.packet(), error, owner, now);
+            }
+            Refusal::Slow(Slow::Own) => self.refuse(frame, owner, now),
+            // The core asks this for a route that is not there.
+            Refusal::Slow(_) => self.count(owner, Counter::EngineError),
+        }
+    }
+
+    /// Lets a fragment wait for others of its datagram.
+    #[cold]
+    fn wait(&mut self, mut frame: Frame, purpose: Purpose, passed: Passed) -> Option<Frame> {
+        let Passed { now, owner, .. } = passed;
+        let fragment = match Fragment::read(frame.packet()) {
+            Ok(fragment) => fragment,
+            Err(problem) => {
+                self.count(
+                    owner,
+                    match problem {
+                        // A whole packet has no other fragments to wait for.
+                        NoFragment::Whole => Counter::EngineError,
+                        NoFragment::Malformed => Counter::MalformedHeader,
+                        NoFragment::Impossible(_) => Counter::BadFragment,
+                    },
+                );
+                return Some(frame);
+            }
+        };
+        frame.truncate(fragment.end());
+        let instances = self.image.members.iter().map(|member| &member.instance);
+        let deadline = now.saturating_add(waiting::time(instances));
+        let key = fragment.key;
+        let (fragments, pool) = (&mut self.fragments, &mut self.pool);
+        let (outcome, displaced) = fragments.wait((fragment, frame), purpose, deadline, pool);
+        self.counts[NOBODY][Counter::FragmentTimeout as usize] += displaced;
+        match outcome {
+            Outcome::Waiting => self.count(owner, Counter::FragmentHeld),
+            Outcome::Complete(at) => self.whole(at, key, owner),
+            Outcome::Bad(count) => self.counts[owner][Counter::BadFragment as usize] += count,
+        }
+        None
+    }
+
+    /// Translates a datagram whose fragments have all come.
+    fn whole(&mut self, at: usize, key: Key, owner: usize) {
+        let Some(mut whole) = self.whole.take() else {
+            return;
+        };
+        match self.fragments.take(at, whole.begin(), &mut self.pool) {
+            Ok(length) => {
+                whole.end(length, None);
+                // It may be the outer packet only: then it is as it was sent, and what it carries may be a fragment itself.
+                let is_outer = segment::carried(whole.packet()).is_some() && !key.is_in_softwire();
+                if !is_outer {
+                    whole.end(length, Some(key.identification()));
+                }
+                let fragment = Fragment::read(whole.packet()).ok().filter(|_| is_outer);
+                self.translate_whole(whole);
+                self.release(fragment);
+            }
+            Err(dropped) => {
+                self.whole = Some(whole);
+                self.counts[owner][Counter::BadFragment as usize] += dropped;
+            }
+        }
+    }
+
+    fn translate_whole(&mut self, mut whole: Whole) {
+        let passed = self.process(&mut whole);
+        let Passed { now, owner, .. } = passed;
+        match passed.result {
+            Ok(Verdict::Forward {
+                split: Some(split), ..
+            }) => self.cut(whole.packet(), split, owner, now),
+            Err(refusal) if !waits(refusal) || whole.reassembled().is_some() => {
+                self.refused(refusal, &mut whole, owner, now);
+            }
+            _ => {
+                whole.trim();
+                let copy = self
+                    .pool
+                    .take()
+                    .map(|mut frame| (frame.fill(&[whole.packet()]), frame));
+                // Another one may be put together meanwhile.
+                self.whole = Some(whole);
+                let rest = match copy {
+                    Some((true, frame)) => self.finish(passed, frame),
+                    // What goes on as it is fits in a frame: no link takes more.
+                    Some((false, frame)) => {
+                        self.count(owner, Counter::EngineError);
+                        Some(frame)
+                    }
+                    None => None,
+                };
+                if let Some(rest) = rest {
+                    self.pool.give(rest);
+                }
+                return;
+            }
+        }
+        self.whole = Some(whole);
     }
 
     #[cold]
@@ -225,11 +450,8 @@ impl Machine {
     }
 
     #[cold]
-    fn cut(&mut self, frame: &Frame, split: Split, owner: usize, now: u64) {
-        let Ok(pieces) = Pieces::new(
-            isthmus_core::packet::Packet::bytes(frame).unwrap_or_default(),
-            split,
-        ) else {
+    fn cut(&mut self, packet: &[u8], split: Split, owner: usize, now: u64) {
+        let Ok(pieces) = Pieces::new(packet, split) else {
             return self.count(owner, Counter::EngineError);
         };
         self.count(owner, Counter::Split);
@@ -240,13 +462,13 @@ impl Machine {
 
     /// Sends an ICMP error to the sender of a packet, within the rate limit of its instance.
     #[cold]
-    fn reply(&mut self, frame: &Frame, error: IcmpError, owner: usize, now: u64) {
+    fn reply(&mut self, original: &[u8], error: IcmpError, owner: usize, now: u64) {
         let (Some(member), Some(limiter)) =
             (self.image.members.get(owner), self.limiters.get(owner))
         else {
             return;
         };
-        let Some(reply) = Reply::new(frame.packet(), error, &member.instance) else {
+        let Some(reply) = Reply::new(original, error, &member.instance) else {
             return;
         };
         if limiter.take(now) {
@@ -259,11 +481,11 @@ impl Machine {
 
     /// Refuses what hosts in softwires send to the machine: it has no services for them.
     #[cold]
-    fn refuse(&mut self, frame: &mut Frame, owner: usize, now: u64) {
+    fn refuse<const N: usize>(&mut self, frame: &mut Frame<N>, owner: usize, now: u64) {
         match own::in_softwire(frame) {
             InSoftwire::Datagram => {
                 self.count(owner, Counter::IllegalDestination);
-                self.reply(frame, IcmpError::PortUnreachable, owner, now);
+                self.reply(frame.packet(), IcmpError::PortUnreachable, owner, now);
             }
             InSoftwire::Other(counter) => self.count(owner, counter),
         }
@@ -278,7 +500,7 @@ impl Machine {
         let Some(mut frame) = self.pool.take() else {
             return;
         };
-        frame.fill(parts);
+        let _ = frame.fill(parts);
         if let Some(rest) = self.send_routed(frame, now) {
             self.pool.give(rest);
         }
@@ -351,7 +573,7 @@ impl Machine {
         let Some(mut frame) = self.pool.take() else {
             return;
         };
-        frame.fill(parts);
+        let _ = frame.fill(parts);
         self.send_as(card, to, kind, frame);
     }
 

@@ -8,6 +8,8 @@
 mod card;
 mod clock;
 mod console;
+mod fault;
+mod fragments;
 mod frame;
 mod hal;
 mod host;
@@ -17,6 +19,7 @@ mod neighbours;
 mod own;
 mod pci;
 mod port;
+mod queue;
 mod serial;
 mod sweeper;
 
@@ -43,6 +46,7 @@ const MEMORY: &str = "there is too little memory: give the machine more";
 #[unsafe(no_mangle)]
 extern "C" fn start(information: usize) -> ! {
     Serial::open();
+    fault::catch();
     // SAFETY: this is the start of a PVH machine, which comes once.
     match unsafe { memory::begin(information) } {
         Ok(configuration) => work(configuration),
@@ -95,6 +99,7 @@ unsafe fn boot(configuration: Place, began: u64) -> Result<Machine, &'static str
         core::slice::from_raw_parts(state.as_mut_ptr().cast::<Line>(), image.head.state as usize)
     };
     let mut pool = frame::Pool::new().ok_or(MEMORY)?;
+    let whole = Some(frame::Whole::new().ok_or(MEMORY)?);
     let mut transports = pci::network_cards();
     let mut open = || {
         let transport = transports
@@ -123,6 +128,8 @@ unsafe fn boot(configuration: Place, began: u64) -> Result<Machine, &'static str
         cards,
         pool,
         neighbours: neighbours::Neighbours::new(),
+        fragments: fragments::Fragments::new(),
+        whole,
         counts: [[0; _]; _],
         limiters,
         random: ChaCha8Rng::from_seed(seed),

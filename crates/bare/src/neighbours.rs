@@ -15,7 +15,7 @@ use crate::frame::Frame;
 use crate::host::Way;
 
 /// Neighbours that are known or asked for at most.
-const MOST: usize = 256;
+pub const MOST: usize = 256;
 /// Places that are looked at for a neighbour.
 const PROBES: usize = 8;
 const SECOND: u64 = 1_000_000_000;
@@ -72,6 +72,7 @@ impl Neighbours {
     }
 
     /// The neighbour, if it was asked for.
+    #[inline]
     fn known(&mut self, way: Way) -> Option<&mut Neighbour> {
         let is_it = |neighbour: &Neighbour| {
             neighbour.way.next == way.next && neighbour.way.card == way.card
@@ -133,16 +134,9 @@ impl Neighbours {
     }
 }
 
+#[inline]
 fn hash(way: Way) -> usize {
-    let IpAddr::V6(address) = IpAddr::from(way.next) else {
-        let IpAddr::V4(address) = IpAddr::from(way.next) else {
-            return 0;
-        };
-        return address.to_bits().wrapping_mul(0x9e37_79b9) as usize >> 20;
-    };
-    let number = address.to_bits();
-    let folded = (number >> 64) as u64 ^ number as u64;
-    (folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as usize
+    (way.next.folded().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as usize
 }
 
 /// The question for an IPv4 neighbour.

@@ -33,7 +33,7 @@ pub enum InSoftwire {
 }
 
 /// Looks into a softwire (RFC 6333 section 6.5).
-pub fn in_softwire(frame: &mut Frame) -> InSoftwire {
+pub fn in_softwire<const N: usize>(frame: &mut Frame<N>) -> InSoftwire {
     let Ok(outer) = ipv6::Header::read(frame, 0) else {
         return InSoftwire::Other(Counter::EngineError);
     };

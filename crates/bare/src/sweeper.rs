@@ -12,7 +12,7 @@ use isthmus_image::Member;
 use crate::host::Counts;
 
 /// Nanoseconds in which all buckets of a table have their turn.
-const ROUND: u64 = 4_000_000_000;
+const ROUND: u64 = 1_000_000_000;
 /// Nanoseconds between two steps.
 const STEP: u64 = 1_000_000;
 
@@ -31,16 +31,14 @@ impl Sweeper {
         }
     }
 
-    /// Sweeps the buckets whose turn it is at `now`, in nanoseconds.
+    /// Whether it is time for a step, in nanoseconds.
     #[inline]
-    pub fn step(&mut self, members: &[Member], state: &[Line], now: u64, counts: &mut Counts) {
-        if now - self.last >= STEP {
-            self.sweep(members, state, now, counts);
-        }
+    pub const fn is_due(&self, now: u64) -> bool {
+        now.saturating_sub(self.last) >= STEP
     }
 
-    #[cold]
-    fn sweep(&mut self, members: &[Member], state: &[Line], now: u64, counts: &mut Counts) {
+    /// Sweeps the buckets whose turn it is at `now`.
+    pub fn step(&mut self, members: &[Member], state: &[Line], now: u64, counts: &mut Counts) {
         let passed = core::mem::replace(&mut self.last, now);
         let owners = members.iter().zip(counts).zip(&mut self.next);
         for ((member, counts), next) in owners {

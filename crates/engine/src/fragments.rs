@@ -1,24 +1,20 @@
 //! Fragments that wait, either for the first fragment of their datagram, whose ports decide where all of them
 //! go (RFC 6146 section 3.4), or for all the others, because a checksum needs the whole datagram.
 //!
-//! The bytes, the datagrams and the time of waiting are bounded. A full store gives up the datagram that has
-//! waited longest, and a source that has a large part of the store gives up its own: so a flood leaves time for
-//! the datagrams of others, whose fragments come within milliseconds. The rules of fragments are those of
+//! What waits and who gives way are rules of [`isthmus_core::slow::waiting`], those of fragments are in
 //! [`isthmus_core::slow::reassemble`].
 
-pub mod datagram;
 mod turns;
 
 use std::collections::HashMap;
 
+use isthmus_core::slow::datagram::{Fragment, Key, join};
 use isthmus_core::slow::reassemble::{Extent, Placement, complete, place};
+use isthmus_core::slow::waiting::MOST_FRAGMENTS;
+pub use isthmus_core::slow::waiting::Purpose;
 
-use self::datagram::{Fragment, Key, join};
-pub use self::turns::Source;
 use self::turns::Turns;
 
-/// Fragments of one datagram: what 65,535 bytes need on links of 576 bytes, and some more.
-const MOST_FRAGMENTS: usize = 128;
 /// Bytes that a fragment takes besides its packet.
 const OVERHEAD: usize = size_of::<(Fragment, Vec<u8>)>();
 /// Bytes of the store for each datagram: many wait for one fragment only.
@@ -44,15 +40,6 @@ impl Limits {
             datagrams,
         }
     }
-}
-
-/// The reason why the fragments of a datagram wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// They wait for the first fragment.
-    First,
-    /// They wait for all fragments.
-    Whole,
 }
 
 /// The result of adding a fragment to the store.
@@ -186,8 +173,15 @@ impl Fragments {
             return Outcome::Waiting;
         }
         let fragments = self.remove(&key).unwrap_or_default();
-        match join(&fragments) {
-            Some(packet) => Outcome::Complete(packet),
+        let mut whole = vec![0; fragments.iter().map(|(_, packet)| packet.len()).sum()];
+        let parts = fragments
+            .iter()
+            .map(|(fragment, packet)| (fragment, &packet[..]));
+        match join(parts, &mut whole) {
+            Some(length) => {
+                whole.truncate(length);
+                Outcome::Complete(whole)
+            }
             // Longer than any packet can be.
             None => Outcome::Bad(fragments.len() as u64),
         }

@@ -9,15 +9,12 @@ use isthmus_core::address::V4;
 use isthmus_core::config::Instance;
 use isthmus_core::mechanism::Mechanism as _;
 use isthmus_core::mechanism::instances::MOST_INSTANCES;
-use isthmus_core::time::Span;
 
 use crate::counters::Owner;
 use crate::fragments::Limits;
 use crate::memory::Region;
 use isthmus_core::slow::limiter::Limiter;
-
-/// FRAGMENT_MIN of RFC 6146 section 4, in units of 2^20 ns.
-const SHORTEST_WAIT: Span = Span::from_secs(2);
+use isthmus_core::slow::waiting;
 
 /// Datagrams whose fragments may wait where no instance has a table of them.
 const FEWEST_DATAGRAMS: usize = 4096;
@@ -92,19 +89,10 @@ impl Ruleset {
         self.local.load().contains(&address.into())
     }
 
-    /// Returns how long a fragment may wait for others of its datagram, in nanoseconds: as long as the most
-    /// patient instance allows, and at least two seconds.
+    /// Returns how long a fragment may wait for others of its datagram, in nanoseconds.
     #[must_use]
     pub fn fragment_wait(&self) -> u64 {
-        let wait = |instance: &Instance| match instance.mechanism.nat() {
-            Some(nat) => nat.timers.fragment,
-            None => SHORTEST_WAIT,
-        };
-        let longest = self.instances.iter().map(wait).max();
-        longest
-            .map_or(SHORTEST_WAIT, |wait| wait.max(SHORTEST_WAIT))
-            .0
-            << 20
+        waiting::time(self.instances.iter())
     }
 
     /// Returns the bounds of the store of waiting fragments, which all instances share: as large as their tables

@@ -10,6 +10,7 @@ use isthmus_core::gateway;
 use isthmus_core::host::Host;
 use isthmus_core::packet::{Family, Packet};
 use isthmus_core::reason::Counter;
+use isthmus_core::slow::datagram::{Fragment, Key, NoFragment};
 use isthmus_core::slow::reply::Reply;
 use isthmus_core::slow::segment::{self, Segments};
 use isthmus_core::slow::split::Pieces;
@@ -18,7 +19,6 @@ use isthmus_core::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
 
 use crate::buffer::{Buffer, HEADROOM};
 use crate::counters::Owner;
-use crate::fragments::datagram::{Fragment, Key, NoFragment};
 use crate::fragments::{Fragments, Outcome, Purpose};
 use crate::host::UserHost;
 use crate::own::{self, Services, Taken, Unserved};

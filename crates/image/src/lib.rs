@@ -108,6 +108,13 @@ impl Address {
     /// No address.
     pub const NONE: Self = Self { high: 0, low: 0 };
 
+    /// A number of 64 bits that depends on all of the address.
+    #[inline]
+    #[must_use]
+    pub const fn folded(self) -> u64 {
+        self.high ^ self.low
+    }
+
     #[inline]
     const fn number(self) -> u128 {
         (self.high as u128) << 64 | self.low as u128

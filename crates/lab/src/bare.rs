@@ -5,13 +5,13 @@ use std::{
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
     os::unix::net::{UnixListener, UnixStream},
     path::{Path, PathBuf},
-    process::{Child, ChildStdin, Command, Stdio},
+    process::{Child, Command, Stdio},
     sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use isthmus_core::wire::resolution::Mac;
+use isthmus_core::wire::resolution::{self, Mac};
 
 use crate::{Result, process};
 
@@ -19,8 +19,12 @@ use crate::{Result, process};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The Ethernet addresses of the cards.
 pub const CARDS: [Mac; 2] = [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]];
-/// The names of the sockets, and of the cards in the emulator.
+/// The Ethernet addresses of their neighbours, which are all one.
+const NEIGHBOURS: [Mac; 2] = [[2, 0, 0, 0, 1, 1], [2, 0, 0, 0, 1, 2]];
+/// The names of the cards in the emulator, and of their sockets.
 const SIDES: [&str; 2] = ["left", "right"];
+/// Runs a command until the standard input ends: so the emulator ends with this process, however that ends.
+const WHILE_OPEN: &str = "\"$@\" </dev/null & read -r _; kill -KILL $!; wait";
 
 /// Builds the machine of these sources, and returns its file.
 ///
@@ -44,7 +48,7 @@ pub fn build() -> Result<PathBuf> {
 #[derive(Debug)]
 pub struct Emulated {
     process: Child,
-    keys: ChildStdin,
+    keys: UnixStream,
     console: Receiver<String>,
     cards: [UnixStream; 2],
     frames: Receiver<(usize, Vec<u8>)>,
@@ -54,7 +58,7 @@ pub struct Emulated {
 
 impl Drop for Emulated {
     fn drop(&mut self) {
-        let _ = self.process.kill();
+        drop(self.process.stdin.take());
         let _ = self.process.wait();
     }
 }
@@ -66,11 +70,18 @@ impl Emulated {
     /// The emulator does not start.
     pub fn start(machine: &Path, image: &Path, options: &[&str]) -> io::Result<Self> {
         let folder = tempfile::tempdir()?;
-        let [left, right] = SIDES.map(|side| UnixListener::bind(folder.path().join(side)));
-        let listeners = [left?, right?];
-        let mut qemu = Command::new("qemu-system-x86_64");
-        qemu.args(["-machine", "q35", "-nodefaults", "-no-reboot"])
-            .args(["-display", "none", "-serial", "stdio", "-accel", "tcg"])
+        let listen = |name| UnixListener::bind(folder.path().join(name));
+        let (left, right, serial) = (listen(SIDES[0])?, listen(SIDES[1])?, listen("console")?);
+        let mut qemu = Command::new("sh");
+        qemu.args(["-c", WHILE_OPEN, "sh", "qemu-system-x86_64"])
+            .args(["-machine", "q35", "-nodefaults", "-no-reboot"])
+            .args(["-display", "none", "-accel", "tcg"])
+            .arg("-chardev")
+            .arg(format!(
+                "socket,id=console,path={}",
+                folder.path().join("console").display()
+            ))
+            .args(["-serial", "chardev:console"])
             .args(["-cpu", "max", "-m", "256"])
             .args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"])
             .args(options)
@@ -89,10 +100,9 @@ impl Emulated {
                 "virtio-net-pci,netdev={side},mac={mac},disable-legacy=on,romfile="
             ));
         }
-        let mut process = qemu.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let (Some(keys), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
-            return Err(io::Error::other("the emulator has no console"));
-        };
+        let process = qemu.stdin(Stdio::piped()).spawn()?;
+        let keys = accept(&serial)?;
+        let output = keys.try_clone()?;
         let (said, console) = mpsc::channel();
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(io::Result::ok) {
@@ -100,7 +110,6 @@ impl Emulated {
             }
         });
         let (received, frames) = mpsc::channel();
-        let [left, right] = listeners;
         let cards = [
             card(0, &left, received.clone())?,
             card(1, &right, received)?,
@@ -151,13 +160,74 @@ impl Emulated {
         self.cards[card].write_all(&framed)
     }
 
-    /// Waits for the next frame that a card sends; those of a card come in its order.
+    /// Sends an IP packet to a card, from its neighbour.
+    ///
+    /// # Errors
+    /// The machine has ended.
+    pub fn send_packet(&mut self, card: usize, packet: &[u8]) -> io::Result<()> {
+        let kind: [u8; 2] = match packet.first() {
+            Some(0x40..=0x4f) => [0x08, 0x00],
+            _ => [0x86, 0xdd],
+        };
+        self.send(
+            card,
+            &[&CARDS[card], &NEIGHBOURS[card], &kind[..], packet].concat(),
+        )
+    }
+
+    /// Waits for the next IP packet that a card sends; those of a card come in its order. All that the machine asks for
+    /// are its neighbours.
     ///
     /// # Errors
     /// None comes.
-    pub fn receive(&self) -> io::Result<(usize, Vec<u8>)> {
-        let none = |_| io::Error::new(io::ErrorKind::TimedOut, "no frame comes");
-        self.frames.recv_timeout(PATIENCE).map_err(none)
+    pub fn receive(&mut self) -> io::Result<(usize, Vec<u8>)> {
+        loop {
+            let none = |_| io::Error::new(io::ErrorKind::TimedOut, "no frame comes");
+            let (card, frame) = self.frames.recv_timeout(PATIENCE).map_err(none)?;
+            let Some((header, packet)) = frame.split_first_chunk::<14>() else {
+                return Err(io::Error::other("a frame without a header"));
+            };
+            if !self.resolve(card, header, packet)? {
+                return Ok((card, packet.to_vec()));
+            }
+        }
+    }
+
+    /// Answers the machine's question for a neighbour. Whether it was one.
+    fn resolve(&mut self, card: usize, header: &[u8; 14], packet: &[u8]) -> io::Result<bool> {
+        let from: Mac = header[6..12].try_into().map_err(io::Error::other)?;
+        let mac = NEIGHBOURS[card];
+        let kind = &header[12..];
+        let answer = match kind {
+            [0x08, 0x06] => {
+                resolution::arp(packet, mac, |_| true).map(|(answer, _)| answer.to_vec())
+            }
+            _ => resolution::neighbour(packet, from, mac, |_| true)
+                .map(|(answer, _)| answer.to_vec()),
+        };
+        let Some(answer) = answer else {
+            return Ok(false);
+        };
+        self.send(card, &[&CARDS[card], &mac, kind, &answer].concat())?;
+        Ok(true)
+    }
+}
+
+/// Waits for the emulator, which may not have started.
+fn accept(listener: &UnixListener) -> io::Result<UnixStream> {
+    listener.set_nonblocking(true)?;
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match listener.accept() {
+            Ok((socket, _)) => {
+                socket.set_nonblocking(false)?;
+                return Ok(socket);
+            }
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock || Instant::now() > until => {
+                return Err(error);
+            }
+            Err(_) => thread::sleep(Duration::from_millis(10)),
+        }
     }
 }
 
@@ -167,7 +237,7 @@ fn card(
     listener: &UnixListener,
     received: Sender<(usize, Vec<u8>)>,
 ) -> io::Result<UnixStream> {
-    let (socket, _) = listener.accept()?;
+    let socket = accept(listener)?;
     let mut reader = BufReader::new(socket.try_clone()?);
     thread::spawn(move || {
         let mut length = [0; 4];

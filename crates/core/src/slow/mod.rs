@@ -4,6 +4,7 @@
 //!
 //! They work on slices: an engine that comes here has the bytes of the packet in reach.
 
+pub mod datagram;
 pub mod icmp_error;
 pub mod limiter;
 pub mod neighbour;
@@ -13,6 +14,7 @@ pub mod reply;
 pub mod segment;
 pub mod split;
 pub mod unexpected;
+pub mod waiting;
 
 use crate::word::Word;
 

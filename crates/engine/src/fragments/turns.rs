@@ -2,21 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use isthmus_core::slow::datagram::{Key, Source};
+use isthmus_core::slow::waiting;
+
 use super::Limits;
-use super::datagram::Key;
-
-/// The part of the store that a source may have before it has to give up its own: one in so many.
-const SHARE: usize = 4;
-
-/// The sender of fragments, as far as it cannot choose it at will: an IPv4 address, or the upper half of an
-/// IPv6 address, of the softwire if there is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
-    /// An IPv4 address.
-    V4([u8; 4]),
-    /// The first 64 bits of an IPv6 address.
-    V6([u8; 8]),
-}
 
 /// All waiting datagrams, each with the number of its turn.
 #[derive(Debug, Default)]
@@ -86,8 +75,15 @@ impl Turns {
     /// its share of the store, or else the oldest of all.
     #[must_use]
     pub(super) fn displaced_by(&self, source: Source, limits: Limits) -> Option<Key> {
+        let all = waiting::Holding {
+            memory: limits.bytes,
+            datagrams: limits.datagrams,
+        };
         let own = self.sources.get(&source).filter(|holding| {
-            holding.bytes >= limits.bytes / SHARE || holding.turns.len() >= limits.datagrams / SHARE
+            all.is_shared_out_to(waiting::Holding {
+                memory: holding.bytes,
+                datagrams: holding.turns.len(),
+            })
         });
         match own.and_then(|holding| holding.turns.first()) {
             Some(turn) => self.keys.get(turn).copied(),

@@ -8,14 +8,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use etherparse::PacketBuilder;
-use isthmus_core::wire::resolution::{self, Mac};
 use isthmus_gateway::config::{self, Chance, LoadError, PackError, Secrets};
-use isthmus_lab::bare::{self, CARDS, Emulated};
+use isthmus_lab::bare::{self, Emulated};
 
 use super::case::Case;
 use super::pcap::Record;
@@ -35,7 +34,6 @@ const OWN_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xba5e, 0, 0, 0, 0, 0, 1);
 const ROUTER_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xba5e, 0, 0, 0, 0, 0, 2);
 const OWN_V4: Ipv4Addr = Ipv4Addr::new(192, 31, 196, 1);
 const ROUTER_V4: Ipv4Addr = Ipv4Addr::new(192, 31, 196, 2);
-const ROUTERS: [Mac; 2] = [[2, 0, 0, 0, 1, 1], [2, 0, 0, 0, 1, 2]];
 /// The identifier of pings.
 const PING: u16 = 0xba5e;
 /// Bytes of a packet in a frame.
@@ -110,6 +108,14 @@ pub(crate) fn translate(configuration: &str, inputs: &[Record]) -> Result<Outcom
     Ok(outcome)
 }
 
+/// Ends the machine.
+pub(crate) fn end() {
+    MACHINE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+}
+
 impl Machine {
     fn start(configuration: &str) -> io::Result<Self> {
         let program = program().map_err(io::Error::other)?;
@@ -146,7 +152,7 @@ impl Machine {
         for input in inputs {
             self.tell(input.at * 1000)?;
             let card = usize::from(is_v4(&input.bytes));
-            self.send(card, &input.bytes)?;
+            self.emulated.send_packet(card, &input.bytes)?;
             let out = self.pass(card)?;
             packets.extend(out.into_iter().map(|bytes| Record {
                 at: input.at,
@@ -174,44 +180,17 @@ impl Machine {
         self.pings += 1;
         let mut awaited = BTreeSet::new();
         for (request, reply) in [ping_v4(self.pings), ping_v6(self.pings)] {
-            self.send(card, &request)?;
+            self.emulated.send_packet(card, &request)?;
             awaited.insert(reply);
         }
         let mut packets = Vec::new();
         while !awaited.is_empty() {
-            let (card, frame) = self.emulated.receive()?;
-            let Some((header, packet)) = frame.split_first_chunk::<14>() else {
-                return Err(io::Error::other("a frame without a header"));
-            };
-            if !self.resolve(card, header, packet)? && !awaited.remove(packet) {
-                packets.push(packet.to_vec());
+            let (_, packet) = self.emulated.receive()?;
+            if !awaited.remove(&packet) {
+                packets.push(packet);
             }
         }
         Ok(packets)
-    }
-
-    /// Answers the machine's question for a router. Whether it was one.
-    fn resolve(&mut self, card: usize, header: &[u8; 14], packet: &[u8]) -> io::Result<bool> {
-        let from: Mac = header[6..12].try_into().map_err(io::Error::other)?;
-        let ours = |address| [IpAddr::from(ROUTER_V4), ROUTER_V6.into()].contains(&address);
-        let mac = ROUTERS[card];
-        let answer = match header[12..] {
-            [0x08, 0x06] => resolution::arp(packet, mac, ours).map(|(a, _)| (a.to_vec(), [8, 6])),
-            _ => resolution::neighbour(packet, from, mac, ours)
-                .map(|(a, _)| (a.to_vec(), [0x86, 0xdd])),
-        };
-        let Some((answer, kind)) = answer else {
-            return Ok(false);
-        };
-        let frame = [&CARDS[card], &mac, &kind[..], &answer].concat();
-        self.emulated.send(card, &frame)?;
-        Ok(true)
-    }
-
-    fn send(&mut self, card: usize, packet: &[u8]) -> io::Result<()> {
-        let kind: [u8; 2] = if is_v4(packet) { [8, 0] } else { [0x86, 0xdd] };
-        let frame = [&CARDS[card], &ROUTERS[card], &kind[..], packet].concat();
-        self.emulated.send(card, &frame)
     }
 
     /// The counters of all instances, without the pings.

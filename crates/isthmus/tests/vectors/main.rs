@@ -114,7 +114,9 @@ fn main() -> ExitCode {
         }
     }
     trials.extend(traffic::trials());
-    libtest_mimic::run(&arguments, trials).exit_code()
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    bare::end();
+    conclusion.exit_code()
 }
 
 /// The vectors that a bare machine cannot run by its design.

@@ -1,11 +1,19 @@
 //! The datagram that a fragment belongs to, the offset of its payload, and reassembly.
 
-use isthmus_core::checksum::Sum;
-use isthmus_core::slow::reassemble::{Extent, Impossible};
-use isthmus_core::wire::{ipv4, ipv6, protocol};
-use isthmus_core::word::Word;
+use super::reassemble::{Extent, Impossible};
+use crate::checksum::Sum;
+use crate::wire::{ipv4, ipv6, protocol};
+use crate::word::Word;
 
-use super::Source;
+/// The sender of fragments, as far as it cannot choose it at will: an IPv4 address, or the upper half of an
+/// IPv6 address, of the softwire if there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// An IPv4 address.
+    V4([u8; 4]),
+    /// The first 64 bits of an IPv6 address.
+    V6([u8; 8]),
+}
 
 /// The fields that all fragments of a datagram share (RFC 791 section 3.2, RFC 8200 section 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -231,43 +239,62 @@ impl Fragment {
     }
 }
 
-/// Reassembles the packet from its fragments, which are sorted and complete. Returns `None` if it would be longer
-/// than a packet can be.
+/// Writes the packet that the fragments make, which are sorted and complete, and returns its length. `None` if it is longer
+/// than a packet can be, or than there is room. Its length never exceeds that of all fragments together.
 #[must_use]
-pub fn join(fragments: &[(Fragment, Vec<u8>)]) -> Option<Vec<u8>> {
-    let (first, packet) = fragments.first()?;
-    let mut whole = packet[..first.headers].to_vec();
+pub fn join<'a>(
+    mut fragments: impl Iterator<Item = (&'a Fragment, &'a [u8])>,
+    whole: &mut [u8],
+) -> Option<usize> {
+    let (first, packet) = fragments.next()?;
+    let mut length = 0;
+    let mut add = |bytes: &[u8]| {
+        whole
+            .get_mut(length..)?
+            .get_mut(..bytes.len())?
+            .copy_from_slice(bytes);
+        length += bytes.len();
+        Some(())
+    };
+    add(&packet[..first.headers])?;
+    add(first.payload(packet))?;
     for (fragment, packet) in fragments {
-        whole.extend_from_slice(fragment.payload(packet));
+        add(fragment.payload(packet))?;
     }
-    match first.key {
-        Key::V4 { .. } => {
-            if first.start > 0 {
+    first.complete(whole.get_mut(..length)?)?;
+    Some(length)
+}
+
+impl Fragment {
+    /// Makes the headers of a first fragment those of the whole packet.
+    fn complete(&self, whole: &mut [u8]) -> Option<()> {
+        match self.key {
+            Key::V4 { .. } => {
+                if self.start > 0 {
+                    let length = u16::try_from(whole.len() - ipv6::HEADER).ok()?;
+                    whole[4..6].copy_from_slice(&length.to_be_bytes());
+                }
+                let datagram = &mut whole[self.start..];
+                let total = u16::try_from(datagram.len()).ok()?;
+                datagram[2..4].copy_from_slice(&total.to_be_bytes());
+                // DF stays. More Fragments and the offset go.
+                datagram[6] &= 0x40;
+                datagram[7] = 0;
+                datagram[10..12].fill(0);
+                let header = &datagram[..self.headers - self.start];
+                let checksum = Sum::ZERO.bytes(header).checksum();
+                datagram[10..12].copy_from_slice(&checksum.to_be_bytes());
+            }
+            Key::V6 { .. } => {
                 let length = u16::try_from(whole.len() - ipv6::HEADER).ok()?;
                 whole[4..6].copy_from_slice(&length.to_be_bytes());
+                whole[self.next_header_at] = self.next_header;
             }
-            let datagram = &mut whole[first.start..];
-            let total = u16::try_from(datagram.len()).ok()?;
-            datagram[2..4].copy_from_slice(&total.to_be_bytes());
-            // DF stays. More Fragments and the offset go.
-            datagram[6] &= 0x40;
-            datagram[7] = 0;
-            datagram[10..12].fill(0);
-            let header = &datagram[..first.headers - first.start];
-            let checksum = Sum::ZERO.bytes(header).checksum();
-            datagram[10..12].copy_from_slice(&checksum.to_be_bytes());
         }
-        Key::V6 { .. } => {
-            let length = u16::try_from(whole.len() - ipv6::HEADER).ok()?;
-            whole[4..6].copy_from_slice(&length.to_be_bytes());
-            whole[first.next_header_at] = first.next_header;
-        }
+        Some(())
     }
-    Some(whole)
 }
 
 fn leading_words<const N: usize>(bytes: &[u8]) -> Result<[Word; N], NoFragment> {
-    let (chunks, _) = bytes.as_chunks::<4>();
-    let chunks = chunks.first_chunk::<N>().ok_or(NoFragment::Malformed)?;
-    Ok(chunks.map(Word::from_bytes))
+    super::leading_words(bytes).ok_or(NoFragment::Malformed)
 }
