@@ -7,6 +7,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::{
+    crossings::CROSSINGS,
     packets,
     rows::{Make, Row},
 };
@@ -14,7 +15,7 @@ use crate::{
     LabError, Result,
     generator::Pace,
     measure::{Load, Path},
-    peers::{Forwarding, Redirect},
+    peers::{Forwarding, Jool, KernelTunnel, Nftables, Redirect},
 };
 
 /// The times of sending before the first count, which fills caches, and of a count. The clock's time is the processor's
@@ -52,25 +53,66 @@ fn rows() -> Vec<(&'static str, Make)> {
         }),
         alone("nat64-new-session-xdp", packets::opening),
     ];
+    rows.extend(others().map(|(name, path)| alone(name, path)));
     let all = Row::all().into_iter();
     let counted = all.filter(|row| !row.name.ends_with("-1m"));
     rows.extend(counted.filter_map(|row| Some((row.name, row.path_after()?))));
     rows
 }
 
-/// Counts the instructions of a packet for each of these rows, and calls `progress` with each.
+/// Returns the rows of others that have no process: what has one takes turns with the sender on the only processor, and
+/// its count would be that of the packets that are lost meanwhile.
+fn others() -> impl Iterator<Item = (&'static str, fn() -> Result<Path>)> {
+    let all: [(&'static str, fn() -> Result<Path>); 8] = [
+        ("kernel-forwarding-ipv4", || {
+            Path::build(&Forwarding, &Load::routed4(1000))
+        }),
+        ("nat44-nftables", || {
+            Path::build(&Nftables::Masquerade, &Load::routed4(1000))
+        }),
+        ("6in4-encap-kernel", || tunnel(KernelTunnel::Sit, 0)),
+        ("6in4-decap-kernel", || tunnel(KernelTunnel::Sit, 1)),
+        ("4in6-encap-kernel", || tunnel(KernelTunnel::Ip6tnl, 2)),
+        ("4in6-decap-kernel", || tunnel(KernelTunnel::Ip6tnl, 3)),
+        ("nat64-jool", || {
+            Jool::Nat64.require()?;
+            Path::build(&Jool::Nat64, &Load::six_to_four(1000))
+        }),
+        ("siit-jool", || {
+            Jool::Siit.require()?;
+            Path::build(&Jool::Siit, &Load::six_to_four(1000))
+        }),
+    ];
+    all.into_iter()
+}
+
+/// Returns the path of a crossing through the kernel's tunnel in place of ours.
+fn tunnel(kernel: KernelTunnel, crossing: usize) -> Result<Path> {
+    kernel.require()?;
+    CROSSINGS[crossing].path_through(&kernel)
+}
+
+/// Counts the instructions of a packet for each of these rows, and calls `progress` with each. The error of a row is that
+/// something is not installed here.
 ///
 /// # Errors
 /// A path loses packets, or the machine's clock does not count instructions.
 pub fn count(
     wanted: impl Fn(&str) -> bool,
-    mut progress: impl FnMut(&'static str, f64),
+    mut progress: impl FnMut(&'static str, Result<f64>),
 ) -> Result<()> {
     let mut last = None;
     for (name, make) in rows().into_iter().filter(|(name, _)| wanted(name)) {
-        let mut path = make(last.take())?;
-        progress(name, instructions(name, &mut path)?);
-        last = Some(path);
+        match make(last.take()) {
+            Ok(mut path) => {
+                progress(name, Ok(instructions(name, &mut path)?));
+                last = Some(path);
+            }
+            Err(error @ (LabError::NoModule { .. } | LabError::Missing { .. })) => {
+                progress(name, Err(error));
+            }
+            Err(error) => return Err(error),
+        }
     }
     Ok(())
 }
