@@ -37,7 +37,7 @@ pub fn names() -> Vec<&'static str> {
 /// Returns the rows: references, and every row of the benchmark whose path is in XDP. A million sessions or softwires
 /// are left out: to open them takes the emulated machine minutes.
 fn rows() -> Vec<(&'static str, Make)> {
-    let alone = |name, path: fn() -> Result<Path>| -> (&'static str, Make) {
+    let alone = |name, path: Build| -> (&'static str, Make) {
         let make = move |last| {
             drop(last);
             path()
@@ -60,10 +60,13 @@ fn rows() -> Vec<(&'static str, Make)> {
     rows
 }
 
+/// Builds the path of a row.
+type Build = fn() -> Result<Path>;
+
 /// Returns the rows of others that have no process: what has one takes turns with the sender on the only processor, and
 /// its count would be that of the packets that are lost meanwhile.
-fn others() -> impl Iterator<Item = (&'static str, fn() -> Result<Path>)> {
-    let all: [(&'static str, fn() -> Result<Path>); 8] = [
+fn others() -> impl Iterator<Item = (&'static str, Build)> {
+    let all: [(&'static str, Build); 8] = [
         ("kernel-forwarding-ipv4", || {
             Path::build(&Forwarding, &Load::routed4(1000))
         }),

@@ -167,6 +167,26 @@ impl Evidence {
 
     /// Judges the claim. All comparisons are needed for it. It holds in part if some are for it and some against.
     pub(super) fn decide(self, holds: &str, fails: &str) -> Judgement {
+        let (verdict, why) = self.verdict(holds, fails);
+        self.judgement(verdict, why)
+    }
+
+    /// Judges a claim whose question does not arise in this run.
+    pub(super) fn not_asked(self, why: &str) -> Judgement {
+        self.judgement(Verdict::NotAsked, why.into())
+    }
+
+    fn judgement(self, verdict: Verdict, why: String) -> Judgement {
+        Judgement {
+            verdict,
+            why,
+            comparisons: self.comparisons,
+            notes: self.notes,
+            missing: self.missing,
+        }
+    }
+
+    fn verdict(&self, holds: &str, fails: &str) -> (Verdict, String) {
         let first = |wanted: &[Found]| {
             let mut found = self.comparisons.iter();
             found.find(|one| wanted.contains(&one.found))
@@ -182,7 +202,7 @@ impl Evidence {
             found.count()
         };
         let all = self.comparisons.len();
-        let (verdict, why) = match (agrees.or(in_part), differs, unclear) {
+        match (agrees.or(in_part), differs, unclear) {
             (Some(agrees), Some(differs), _) => (
                 Verdict::HoldsInPart,
                 format!(
@@ -220,24 +240,6 @@ impl Evidence {
                     self.command()
                 ),
             ),
-        };
-        Judgement {
-            verdict,
-            why,
-            comparisons: self.comparisons,
-            notes: self.notes,
-            missing: self.missing,
-        }
-    }
-
-    /// Judges a claim whose question does not arise in this run.
-    pub(super) fn not_asked(self, why: &str) -> Judgement {
-        Judgement {
-            verdict: Verdict::NotAsked,
-            why: why.into(),
-            comparisons: self.comparisons,
-            notes: self.notes,
-            missing: self.missing,
         }
     }
 
