@@ -14,7 +14,7 @@ use super::{
 use crate::{
     LabError, Result,
     generator::Pace,
-    measure::{Load, Path},
+    measure::{Load, Path, Rate},
     peers::{Forwarding, Jool, KernelTunnel, Nftables, Redirect},
 };
 
@@ -26,6 +26,8 @@ const WINDOW: Duration = Duration::from_millis(100);
 const SETTLE: Duration = Duration::from_secs(1);
 /// The most by which two counts that agree differ, as a share.
 const REPEATS: f64 = 0.003;
+/// The share of packets that has to arrive: a count begins and ends within batches of 64, of some thousands of packets.
+const WHOLE: f64 = 0.95;
 /// The number of counts of which two in a row have to agree.
 const TRIES: u32 = 5;
 
@@ -128,10 +130,30 @@ fn instructions(name: &str, path: &mut Path) -> Result<f64> {
     // Idle time takes the emulated machine no time.
     std::thread::sleep(SETTLE);
     hold(path, Signal::STOP);
-    let count = || Ok(1e9 / path.rate(WARM_UP, WINDOW, Pace::Full)?.received);
+    let count = || {
+        let rate = path.rate(WARM_UP, WINDOW, Pace::Full)?;
+        whole(name, rate)?;
+        Ok(1e9 / rate.received)
+    };
     let agreed = agreed(name, count);
     hold(path, Signal::CONT);
     agreed
+}
+
+/// Checks that a path loses nothing: what is lost takes instructions as well, and the count would be another thing's.
+///
+/// # Errors
+/// Less than nearly all arrives.
+fn whole(name: &str, rate: Rate) -> Result<()> {
+    if rate.received >= WHOLE * rate.sent {
+        return Ok(());
+    }
+    Err(LabError::SelfCheck {
+        what: name.to_owned(),
+        sent: rate.sent as u64,
+        received: rate.received as u64,
+        invalid: 0,
+    })
 }
 
 /// Counts until two counts in a row agree, and returns the lesser of them.
@@ -155,5 +177,20 @@ fn agreed(name: &str, mut count: impl FnMut() -> Result<f64>) -> Result<f64> {
 fn hold(path: &Path, signal: Signal) {
     for process in &path.started().processes {
         process.signal(signal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_loses_packets_has_no_count() {
+        let rate = |received| Rate {
+            sent: 100_000.0,
+            received,
+        };
+        assert!(whole("row", rate(99_950.0)).is_ok());
+        assert!(whole("row", rate(60_000.0)).is_err());
     }
 }

@@ -18,9 +18,6 @@ const BEST_BY: [&str; 4] = [
     "rfc8219/dns64",
 ];
 
-/// The applications that a card names.
-const NAMED: usize = 2;
-
 /// Returns the cards, and the switches that put them in order.
 pub(super) fn cards(summary: &Summary<'_>) -> Markup {
     let mechanisms = mechanisms(summary);
@@ -35,7 +32,7 @@ pub(super) fn cards(summary: &Summary<'_>) -> Markup {
                 }
             }
             p.about {
-                "Cost: instructions of a packet in our programs in XDP, counted exactly (Linux " (exact::kernel())
+                "Cost: instructions of a packet, counted exactly: of ours in XDP, or of the one that is named if it is another’s (Linux " (exact::kernel())
                 "); they count work and not cache misses. × is by the kernel’s forwarding"
                 @if let Some(native) = exact::native() { ", which takes " (amount::grouped(native)) }
                 ". All else is this run’s, by the wall clock, of the implementation that is named."
@@ -309,12 +306,13 @@ fn breaks(summary: &Summary<'_>, best: Option<&SubjectInfo>) -> Option<Markup> {
         .filter(|(_, works)| !works)
         .map(|(name, _)| *name)
         .collect();
-    Some(match broken.len() {
-        0 => html! { "nothing of " (tried.len()) },
-        count if count <= NAMED => html! { (broken.join(", ")) },
-        count => html! {
-            span title=(broken.join(", ")) { (broken[..NAMED].join(", ")) " and " (count - NAMED) }
-        },
+    let names = broken.join(", ");
+    Some(html! {
+        @if broken.is_empty() {
+            "nothing of " (tried.len())
+        } @else {
+            span title=(names) { (broken.len()) " of " (tried.len()) ": " (names) }
+        }
     })
 }
 
