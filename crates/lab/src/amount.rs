@@ -84,7 +84,9 @@ pub fn number(value: f64) -> String {
     let size = value.abs();
     let text = match size {
         _ if value == 0.0 => return "0".into(),
-        _ if !(1e-4..1e7).contains(&size) => return format!("{value:.2e}"),
+        // Nobody reads more noughts than these.
+        _ if size < 1e-4 => return "< 0.0001".into(),
+        _ if size >= 1e7 => return grouped(value),
         _ if size >= 99.95 => format!("{value:.0}"),
         _ if size >= 9.995 => format!("{value:.1}"),
         _ if size >= 0.9995 => format!("{value:.2}"),
@@ -101,12 +103,29 @@ pub fn number(value: f64) -> String {
         .replacen('-', "−", 1)
 }
 
+/// Formats a whole number, with its thousands apart.
+pub fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value < 0.0 {
+        text.insert(0, '−');
+    }
+    text
+}
+
 /// Formats the value of a tick as short as it can be without loss. Ticks are round.
 pub fn tick(value: f64) -> String {
     let size = value.abs();
     let text = match size {
         _ if value == 0.0 => return "0".into(),
-        _ if !(1e-4..1e9).contains(&size) => format!("{value:.0e}"),
+        _ if size < 1e-4 => format!("{value:.9}").trim_end_matches('0').to_owned(),
+        _ if size >= 1e9 => format!("{} G", trimmed(value / 1e9)),
         _ if size >= 1e6 => format!("{} M", trimmed(value / 1e6)),
         _ if size >= 1e4 => format!("{} k", trimmed(value / 1e3)),
         _ => trimmed(value),

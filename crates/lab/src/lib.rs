@@ -65,6 +65,7 @@ pub mod services;
 pub mod sink;
 pub mod sockets;
 
+mod statistics;
 pub mod summary;
 pub mod tester;
 pub mod tools;

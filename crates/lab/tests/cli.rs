@@ -132,14 +132,14 @@ fn a_run_is_reported_judged_and_compared() {
     assert!(Path::new(&format!("{page}/csv/paper-004/round-trip.csv")).is_file());
 
     let claims = stdout(&["claims", &slow]);
-    assert_eq!(claims.matches("cannot be told from this run").count(), 14);
+    assert_eq!(claims.matches("not asked here").count(), 14);
     assert!(
         claims.contains("native ipv6 in paper-004/round-trip"),
         "{claims}"
     );
     let json: serde_json::Value =
         serde_json::from_str(&stdout(&["claims", &slow, "--json"])).unwrap();
-    assert_eq!(json[0]["verdict"], "cannot-be-told");
+    assert_eq!(json[0]["verdict"], "not-asked");
 
     assert!(stdout(&["diff", &slow, &slow]).contains("0 worse, 0 better, 1 without"));
     assert!(stdout(&["diff", &slow, &fast]).contains("0 worse, 1 better"));

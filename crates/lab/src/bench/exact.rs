@@ -7,14 +7,15 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::{
+    crossings::CROSSINGS,
     packets,
     rows::{Make, Row},
 };
 use crate::{
     LabError, Result,
     generator::Pace,
-    measure::{Load, Path},
-    peers::{Forwarding, Redirect},
+    measure::{Load, Path, Rate},
+    peers::{Forwarding, Jool, KernelTunnel, Nftables, Redirect},
 };
 
 /// The times of sending before the first count, which fills caches, and of a count. The clock's time is the processor's
@@ -25,6 +26,8 @@ const WINDOW: Duration = Duration::from_millis(100);
 const SETTLE: Duration = Duration::from_secs(1);
 /// The most by which two counts that agree differ, as a share.
 const REPEATS: f64 = 0.003;
+/// The share of packets that has to arrive: a count begins and ends within batches of 64, of some thousands of packets.
+const WHOLE: f64 = 0.95;
 /// The number of counts of which two in a row have to agree.
 const TRIES: u32 = 5;
 
@@ -36,7 +39,7 @@ pub fn names() -> Vec<&'static str> {
 /// Returns the rows: references, and every row of the benchmark whose path is in XDP. A million sessions or softwires
 /// are left out: to open them takes the emulated machine minutes.
 fn rows() -> Vec<(&'static str, Make)> {
-    let alone = |name, path: fn() -> Result<Path>| -> (&'static str, Make) {
+    let alone = |name, path: Build| -> (&'static str, Make) {
         let make = move |last| {
             drop(last);
             path()
@@ -52,25 +55,69 @@ fn rows() -> Vec<(&'static str, Make)> {
         }),
         alone("nat64-new-session-xdp", packets::opening),
     ];
+    rows.extend(others().map(|(name, path)| alone(name, path)));
     let all = Row::all().into_iter();
     let counted = all.filter(|row| !row.name.ends_with("-1m"));
     rows.extend(counted.filter_map(|row| Some((row.name, row.path_after()?))));
     rows
 }
 
-/// Counts the instructions of a packet for each of these rows, and calls `progress` with each.
+/// Builds the path of a row.
+type Build = fn() -> Result<Path>;
+
+/// Returns the rows of others that have no process: what has one takes turns with the sender on the only processor, and
+/// its count would be that of the packets that are lost meanwhile.
+fn others() -> impl Iterator<Item = (&'static str, Build)> {
+    let all: [(&'static str, Build); 8] = [
+        ("kernel-forwarding-ipv4", || {
+            Path::build(&Forwarding, &Load::routed4(1000))
+        }),
+        ("nat44-nftables", || {
+            Path::build(&Nftables::Masquerade, &Load::routed4(1000))
+        }),
+        ("6in4-encap-kernel", || tunnel(KernelTunnel::Sit, 0)),
+        ("6in4-decap-kernel", || tunnel(KernelTunnel::Sit, 1)),
+        ("4in6-encap-kernel", || tunnel(KernelTunnel::Ip6tnl, 2)),
+        ("4in6-decap-kernel", || tunnel(KernelTunnel::Ip6tnl, 3)),
+        ("nat64-jool", || {
+            Jool::Nat64.require()?;
+            Path::build(&Jool::Nat64, &Load::six_to_four(1000))
+        }),
+        ("siit-jool", || {
+            Jool::Siit.require()?;
+            Path::build(&Jool::Siit, &Load::six_to_four(1000))
+        }),
+    ];
+    all.into_iter()
+}
+
+/// Returns the path of a crossing through the kernel's tunnel in place of ours.
+fn tunnel(kernel: KernelTunnel, crossing: usize) -> Result<Path> {
+    kernel.require()?;
+    CROSSINGS[crossing].path_through(&kernel)
+}
+
+/// Counts the instructions of a packet for each of these rows, and calls `progress` with each. The error of a row is that
+/// something is not installed here.
 ///
 /// # Errors
 /// A path loses packets, or the machine's clock does not count instructions.
 pub fn count(
     wanted: impl Fn(&str) -> bool,
-    mut progress: impl FnMut(&'static str, f64),
+    mut progress: impl FnMut(&'static str, Result<f64>),
 ) -> Result<()> {
     let mut last = None;
     for (name, make) in rows().into_iter().filter(|(name, _)| wanted(name)) {
-        let mut path = make(last.take())?;
-        progress(name, instructions(name, &mut path)?);
-        last = Some(path);
+        match make(last.take()) {
+            Ok(mut path) => {
+                progress(name, Ok(instructions(name, &mut path)?));
+                last = Some(path);
+            }
+            Err(error @ (LabError::NoModule { .. } | LabError::Missing { .. })) => {
+                progress(name, Err(error));
+            }
+            Err(error) => return Err(error),
+        }
     }
     Ok(())
 }
@@ -83,10 +130,30 @@ fn instructions(name: &str, path: &mut Path) -> Result<f64> {
     // Idle time takes the emulated machine no time.
     std::thread::sleep(SETTLE);
     hold(path, Signal::STOP);
-    let count = || Ok(1e9 / path.rate(WARM_UP, WINDOW, Pace::Full)?.received);
+    let count = || {
+        let rate = path.rate(WARM_UP, WINDOW, Pace::Full)?;
+        whole(name, rate)?;
+        Ok(1e9 / rate.received)
+    };
     let agreed = agreed(name, count);
     hold(path, Signal::CONT);
     agreed
+}
+
+/// Checks that a path loses nothing: what is lost takes instructions as well, and the count would be another thing's.
+///
+/// # Errors
+/// Less than nearly all arrives.
+fn whole(name: &str, rate: Rate) -> Result<()> {
+    if rate.received >= WHOLE * rate.sent {
+        return Ok(());
+    }
+    Err(LabError::SelfCheck {
+        what: name.to_owned(),
+        sent: rate.sent as u64,
+        received: rate.received as u64,
+        invalid: 0,
+    })
 }
 
 /// Counts until two counts in a row agree, and returns the lesser of them.
@@ -110,5 +177,20 @@ fn agreed(name: &str, mut count: impl FnMut() -> Result<f64>) -> Result<f64> {
 fn hold(path: &Path, signal: Signal) {
     for process in &path.started().processes {
         process.signal(signal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_loses_packets_has_no_count() {
+        let rate = |received| Rate {
+            sent: 100_000.0,
+            received,
+        };
+        assert!(whole("row", rate(99_950.0)).is_ok());
+        assert!(whole("row", rate(60_000.0)).is_err());
     }
 }

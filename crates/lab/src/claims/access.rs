@@ -1,15 +1,13 @@
 //! Paper 002: mechanisms that carry IPv4 over an IPv6 access network.
 
 use super::{
-    Judgement,
-    evidence::{
-        Evidence,
-        Relation::{Below, NotAbove},
-    },
+    Comparison, Found, Judgement,
+    evidence::Evidence,
+    relation::Relation::{Below, NotAbove, Times},
 };
 use crate::{
     amount,
-    summary::{Line, Summary},
+    summary::{Line, Summary, is_of},
 };
 
 /// Packets up to this many bytes are small.
@@ -42,7 +40,7 @@ pub(super) fn map(summary: &Summary<'_>) -> Judgement {
     )
 }
 
-/// Judges H9.
+/// Judges H9 among the paper's four mechanisms, each of the others in all its implementations.
 pub(super) fn double_translation(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
     for name in ["paper-002/cpu", "paper-002/jitter", "paper-002/loss"] {
@@ -53,24 +51,22 @@ pub(super) fn double_translation(summary: &Summary<'_>) -> Judgement {
             evidence.lacks(format!("464XLAT by TAYGA in {name}"));
             continue;
         };
-        let others = answers
-            .lines
-            .iter()
-            .filter(|line| line.series == "udp" && line.subject.name != tayga.subject.name);
-        let worst = others.max_by(|one, other| mean(one).total_cmp(&mean(other)));
-        let Some(worst) = worst else {
-            evidence.lacks(format!("anything beside 464XLAT by TAYGA in {name}"));
-            continue;
-        };
-        let [ours, theirs] = [mean(worst), mean(tayga)]
-            .map(|value| amount::amount(answers.experiment.quantity, value));
-        evidence.test(
-            mean(tayga) > mean(worst),
-            format!(
-                "{name}, mean over the sizes: {theirs} with 464xlat-tayga, at most {ours} with the others ({})",
-                worst.subject.name
-            ),
-        );
+        for mechanism in ["ds-lite", "map-e", "map-t"] {
+            let others = answers
+                .lines
+                .iter()
+                .filter(|line| line.series == "udp" && is_of(line.subject, mechanism));
+            let worst = others.max_by(|one, other| mean(one).total_cmp(&mean(other)));
+            let Some(worst) = worst else {
+                evidence.lacks(format!("{mechanism} in {name}"));
+                continue;
+            };
+            let what = format!(
+                "{} < {} in {name}, mean over the sizes",
+                worst.subject.name, tayga.subject.name
+            );
+            evidence.test(what, &means(worst), Below, &means(tayga));
+        }
     }
     evidence.decide(
         "It is the worst in all three",
@@ -78,43 +74,63 @@ pub(super) fn double_translation(summary: &Summary<'_>) -> Judgement {
     )
 }
 
+/// Returns the mean over the places of a line, one for each repetition that has all.
+fn means(line: &Line<'_>) -> Vec<f64> {
+    let repetitions = line.figures.iter().map(|figure| figure.values.len()).min();
+    let mean = |number: usize| {
+        let values = line.figures.iter().map(|figure| figure.values[number]);
+        values.sum::<f64>() / line.figures.len() as f64
+    };
+    (0..repetitions.unwrap_or(0)).map(mean).collect()
+}
+
 fn mean(line: &Line<'_>) -> f64 {
     let values = line.figures.iter().map(|figure| figure.value());
     values.sum::<f64>() / line.figures.len() as f64
 }
 
-/// Judges H10.
+/// Judges H10 by the gateways whose limit is a number of packets.
 pub(super) fn small_packets(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
-    if let Some(answers) = evidence.experiment(summary, "paper-002/loss") {
-        let (mut looked, mut some_lose) = (false, false);
-        let udp = answers.lines.iter().filter(|line| line.series == "udp");
-        for line in udp {
-            let both = [100.0, 1400.0].map(|size| line.at(size).map(|figure| figure.value()));
-            let [Some(small), Some(large)] = both else {
-                evidence.lacks(format!("100 and 1400 bytes with {}", line.subject.name));
-                continue;
-            };
-            let text = format!(
-                "{} loses {} of 100 bytes and {} of 1400 bytes",
+    let Some(answers) = evidence.experiment(summary, "paper-002/loss") else {
+        return evidence.decide("", "");
+    };
+    let mut some_lose = false;
+    for line in answers.lines.iter().filter(|line| line.series == "udp") {
+        let [Some(small), Some(large)] = [100.0, 1400.0].map(|size| line.at(size)) else {
+            evidence.lacks(format!("100 and 1400 bytes with {}", line.subject.name));
+            continue;
+        };
+        let what = format!(
+            "{}: loss of 100 bytes to that of 1400 bytes",
+            line.subject.name
+        );
+        if small.value() < SOME_LOSS {
+            evidence.note(format!(
+                "{} loses {} of 100 bytes",
                 line.subject.name,
-                amount::percent(small),
-                amount::percent(large)
-            );
-            looked = true;
-            if small < SOME_LOSS {
-                evidence.note(text);
-            } else {
-                some_lose = true;
-                evidence.test(small >= FAR_MORE * large, text);
-            }
+                amount::percent(small.value())
+            ));
+            continue;
         }
-        if looked && !some_lose {
-            evidence.test(
-                false,
-                "nothing here loses one in a hundred packets of 100 bytes",
-            );
+        some_lose = true;
+        if large.values.iter().all(|loss| *loss == 0.0) && small.values.len() > 3 {
+            // There is no ratio to nothing.
+            evidence.add(Comparison {
+                what: format!("{what}, which is none"),
+                effect: Some(f64::INFINITY).filter(|effect| effect.is_finite()),
+                interval: None,
+                found: Found::For,
+            });
+            continue;
         }
+        let more = Times(FAR_MORE, f64::INFINITY);
+        evidence.test(what, &small.values, more, &large.values);
+    }
+    if !some_lose {
+        return evidence.not_asked(
+            "Nothing here loses one in a hundred packets of 100 bytes: no gateway is limited by their number at this load",
+        );
     }
     evidence.decide(
         "There are more small packets, and their number is the limit",

@@ -1,50 +1,16 @@
 //! The evidence for and against a claim, and its judgement.
 
-use super::{ALIKE, ALMOST_ALL, Judgement, Verdict};
-use crate::{
-    amount,
-    summary::{ExperimentSummary, Line, Summary, is_of},
-};
+use super::{ALMOST_ALL, Comparison, Found, Judgement, Verdict, relation::Relation};
+use crate::summary::{ExperimentSummary, Line, Summary, is_of};
 
 /// The evidence so far.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
-    figures: Vec<String>,
-    against: Vec<String>,
+    comparisons: Vec<Comparison>,
+    notes: Vec<String>,
     missing: Vec<String>,
-    tested: usize,
     /// The experiments that decide the claim.
     asked: Vec<String>,
-}
-
-/// The expected relation of the first of two values to the second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Relation {
-    /// Smaller.
-    Below,
-    /// Smaller or similar.
-    NotAbove,
-    /// Similar.
-    Alike,
-}
-
-impl Relation {
-    fn is_true(self, one: f64, other: f64) -> bool {
-        let room = ALIKE * one.abs().max(other.abs());
-        match self {
-            Self::Below => one < other,
-            Self::NotAbove => one <= other + room,
-            Self::Alike => (one - other).abs() <= room,
-        }
-    }
-
-    fn sign(self) -> &'static str {
-        match self {
-            Self::Below => "<",
-            Self::NotAbove => "≤",
-            Self::Alike => "≈",
-        }
-    }
 }
 
 impl Evidence {
@@ -92,22 +58,23 @@ impl Evidence {
 
     /// Notes a figure that decides nothing.
     pub(super) fn note(&mut self, figure: impl Into<String>) {
-        self.figures.push(figure.into());
+        self.notes.push(figure.into());
     }
 
-    /// Notes a test, and whether its result agrees with the claim.
-    pub(super) fn test(&mut self, true_here: bool, figure: impl Into<String>) {
-        let figure = figure.into();
-        self.tested += 1;
-        if !true_here {
-            self.against.push(figure.clone());
-        }
-        self.figures.push(figure);
+    /// Adds a comparison that decides.
+    pub(super) fn add(&mut self, comparison: Comparison) {
+        self.comparisons.push(comparison);
     }
 
-    /// Notes a test of many cases: nearly all of them have to be right.
-    pub(super) fn test_all(&mut self, right: usize, all: usize, figure: impl Into<String>) {
-        self.test(right as f64 >= ALMOST_ALL * all as f64, figure);
+    /// Compares two sets of values, one of each repetition.
+    pub(super) fn test(
+        &mut self,
+        what: impl Into<String>,
+        one: &[f64],
+        relation: Relation,
+        other: &[f64],
+    ) {
+        self.add(relation.compare(what.into(), one, other));
     }
 
     /// Returns one of these mechanisms in one series, all in the same engine if one engine has all: first ours in
@@ -154,8 +121,8 @@ impl Evidence {
         lines
     }
 
-    /// Tests two lines of an experiment at the places that both have, up to the last. If the claim fails, the other
-    /// implementations of both are tested as well.
+    /// Compares two lines of an experiment at the places that both have, up to the last. If the claim fails, the other
+    /// implementations of both are compared as well.
     pub(super) fn compare(
         &mut self,
         answers: &ExperimentSummary<'_>,
@@ -164,15 +131,16 @@ impl Evidence {
         other: &Line<'_>,
         last: f64,
     ) {
-        let Some((share, text)) = compared(answers, one, relation, other, last) else {
+        let Some(comparison) = compared(answers, one, relation, other, last) else {
             self.lacks(format!(
                 "{} and {} at the same places of {}",
                 one.subject.name, other.subject.name, answers.experiment.name
             ));
             return;
         };
-        self.test(share >= ALMOST_ALL, text);
-        if share >= ALMOST_ALL {
+        let found = comparison.found;
+        self.add(comparison);
+        if matches!(found, Found::For | Found::Unclear) {
             return;
         }
         for line in answers
@@ -191,91 +159,157 @@ impl Evidence {
             } else {
                 None
             };
-            if let Some((_, text)) = beside.filter(|(share, _)| *share >= ALMOST_ALL) {
-                self.note(format!("but {text}"));
+            if let Some(beside) = beside.filter(|beside| beside.found == Found::For) {
+                self.note(format!("with others it is the paper’s: {}", beside.what));
             }
         }
     }
 
-    /// Returns whether another implementation agrees with the claim where the first one does not.
-    fn depends_on_implementation(&self) -> bool {
-        self.figures.iter().any(|figure| figure.starts_with("but "))
-    }
-
-    /// Judges the claim that mechanisms stand in the paper's order.
-    pub(super) fn decide_order(self) -> Judgement {
-        let fails = if self.depends_on_implementation() {
-            "The order depends on the implementation: with others it is the paper’s"
-        } else {
-            "The order is another one"
-        };
-        self.decide("The order is the paper’s", fails)
-    }
-
-    /// Judges the claim: one test against it is enough, and all are needed for it.
+    /// Judges the claim. All comparisons are needed for it. It holds in part if some are for it and some against.
     pub(super) fn decide(self, holds: &str, fails: &str) -> Judgement {
-        let (verdict, why) = if !self.against.is_empty() {
-            let first = self.against.first().map(String::as_str).unwrap_or_default();
-            let count = match self.tested {
-                1 => String::new(),
-                all => format!("{} of {all} comparisons, such as ", self.against.len()),
-            };
-            (
-                Verdict::DoesNotHoldHere,
-                format!("{fails} ({count}{first})"),
-            )
-        } else if self.missing.is_empty() && self.tested > 0 {
-            (Verdict::HoldsHere, holds.to_owned())
-        } else {
-            let missing = self.missing.join(", ");
-            let asked = self.asked.join(" ");
-            let why = format!("Not measured: {missing}; `isthmus lab run {asked}` measures it");
-            (Verdict::CannotBeTold, why)
-        };
+        let (verdict, why) = self.verdict(holds, fails);
+        self.judgement(verdict, why)
+    }
+
+    /// Judges a claim whose question does not arise in this run.
+    pub(super) fn not_asked(self, why: &str) -> Judgement {
+        self.judgement(Verdict::NotAsked, why.into())
+    }
+
+    fn judgement(self, verdict: Verdict, why: String) -> Judgement {
         Judgement {
             verdict,
-            figures: self.figures,
             why,
+            comparisons: self.comparisons,
+            notes: self.notes,
             missing: self.missing,
         }
     }
+
+    fn verdict(&self, holds: &str, fails: &str) -> (Verdict, String) {
+        let first = |wanted: &[Found]| {
+            let mut found = self.comparisons.iter();
+            found.find(|one| wanted.contains(&one.found))
+        };
+        let (agrees, differs) = (
+            first(&[Found::For]),
+            first(&[Found::Against, Found::InPart]),
+        );
+        let in_part = first(&[Found::InPart]);
+        let unclear = first(&[Found::Unclear]);
+        let count = |wanted: Found| {
+            let found = self.comparisons.iter().filter(|one| one.found == wanted);
+            found.count()
+        };
+        let all = self.comparisons.len();
+        match (agrees.or(in_part), differs, unclear) {
+            (Some(agrees), Some(differs), _) => (
+                Verdict::HoldsInPart,
+                format!(
+                    "{} of {all} comparisons agree, such as {}; but {}",
+                    count(Found::For),
+                    agrees.told(),
+                    differs.told()
+                ),
+            ),
+            (None, Some(differs), _) => (
+                Verdict::DoesNotHold,
+                format!("{fails} ({})", differs.told()),
+            ),
+            (_, None, Some(unclear)) => (
+                Verdict::CannotBeTold,
+                format!(
+                    "No difference above the noise, or too few repetitions: {}",
+                    unclear.told()
+                ),
+            ),
+            (Some(_), None, None) if self.missing.is_empty() => (Verdict::Holds, holds.to_owned()),
+            (Some(_), None, None) => (
+                Verdict::CannotBeTold,
+                format!(
+                    "What was measured agrees, but there is not {}; {}",
+                    self.missing.join(", "),
+                    self.command()
+                ),
+            ),
+            (None, None, None) => (
+                Verdict::NotAsked,
+                format!(
+                    "Not measured: {}; {}",
+                    self.missing.join(", "),
+                    self.command()
+                ),
+            ),
+        }
+    }
+
+    fn command(&self) -> String {
+        format!("`isthmus lab run {}` measures it", self.asked.join(" "))
+    }
 }
 
-/// Returns the share of places at which the relation is true, and that in words; `None` without a place.
+/// Compares at all places that both lines have, up to the last; `None` without one.
 fn compared(
     answers: &ExperimentSummary<'_>,
     one: &Line<'_>,
     relation: Relation,
     other: &Line<'_>,
     last: f64,
-) -> Option<(f64, String)> {
-    let pairs: Vec<(f64, f64)> = one
-        .figures
+) -> Option<Comparison> {
+    let what = format!(
+        "{} {} {} in {}",
+        one.subject.name,
+        relation.sign(),
+        other.subject.name,
+        answers.experiment.name
+    );
+    let pairs = one.figures.iter().filter(|figure| figure.at <= last);
+    let places = pairs.filter_map(|figure| {
+        let beside = other.at(figure.at)?;
+        let compared = relation.compare(what.clone(), &figure.values, &beside.values);
+        Some((figure.at, compared))
+    });
+    over(what.clone(), places.collect())
+}
+
+/// Sums up comparisons at the places of an axis; `None` without one. It is for the claim if almost all are, and in part if
+/// some are for it and some against.
+pub(super) fn over(what: String, places: Vec<(f64, Comparison)>) -> Option<Comparison> {
+    let all = places.len();
+    let count = |wanted| {
+        let found = places.iter().filter(|(_, one)| one.found == wanted);
+        found.count()
+    };
+    let (agree, differ) = (count(Found::For), count(Found::Against));
+    let few = ((1.0 - ALMOST_ALL) * all as f64) as usize;
+    let found = match (agree, differ) {
+        _ if all == 0 => return None,
+        _ if agree + few >= all => Found::For,
+        (0, differ) if differ > few => Found::Against,
+        (_, differ) if agree > 0 && differ > few => Found::InPart,
+        _ => Found::Unclear,
+    };
+    // The place in the middle of those that are like the whole stands for them.
+    let like: Vec<&(f64, Comparison)> = places
         .iter()
-        .filter(|figure| figure.at <= last)
-        .filter_map(|figure| Some((figure.value(), other.at(figure.at)?.value())))
+        .filter(|(_, one)| {
+            one.found == found || found == Found::InPart && one.found == Found::Against
+        })
         .collect();
-    let right = pairs
-        .iter()
-        .filter(|(one, other)| relation.is_true(*one, *other))
-        .count();
-    let (first, second) = (&one.subject.name, &other.subject.name);
-    let (sign, name) = (relation.sign(), &answers.experiment.name);
-    let text = match pairs.as_slice() {
-        [] => return None,
-        [(value, against)] => {
-            let quantity = answers.experiment.quantity;
-            let (value, against) = (
-                amount::amount(quantity, *value),
-                amount::amount(quantity, *against),
-            );
-            let not = if right == 1 { "" } else { "not " };
-            format!("{name}: {not}{first} {sign} {second}: {value} and {against}")
-        }
-        many => format!(
-            "{name}: {first} {sign} {second} at {right} of {} places",
-            many.len()
+    let (at, typical) = match like.get(like.len() / 2) {
+        Some(place) => place,
+        None => &places[all / 2],
+    };
+    let where_ = match all {
+        1 => String::new(),
+        _ => format!(
+            ": at {agree} of {all} places, not at {differ}; at {}",
+            crate::amount::place(*at)
         ),
     };
-    Some((right as f64 / pairs.len() as f64, text))
+    Some(Comparison {
+        what: format!("{what}{where_}"),
+        found,
+        ..typical.clone()
+    })
 }

@@ -3,19 +3,21 @@
 //! Each claim is a function of a run's figures alone. A claim that does not hold is a result and not an error: the
 //! papers measured the implementations of 2008 to 2016.
 //!
-//! Values are compared by their medians over the repetitions. A claim about a whole axis must be true at
-//! [`ALMOST_ALL`] of its places. Two similar values may differ by [`ALIKE`].
+//! Values are compared by the 95 % confidence interval of their ratio over the repetitions. A run whose trials have one
+//! repetition, as those of `smoke`, has none, and cannot tell. A claim about a whole axis must be true at [`ALMOST_ALL`] of
+//! its places. Two similar values may differ by [`ALIKE`], and the interval must show that they do not by more.
 
 mod access;
 mod delay;
 mod evidence;
+mod relation;
 mod round_trip;
 mod throughput;
 mod translation;
 
 use serde::Serialize;
 
-use crate::summary::Summary;
+use crate::{amount, summary::Summary};
 
 /// The share of places at which a claim about an axis must be true.
 pub const ALMOST_ALL: f64 = 0.9;
@@ -40,31 +42,93 @@ pub struct Claim {
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// It holds.
-    HoldsHere,
+    Holds,
+    /// It holds for some of what it is about, and not for the rest.
+    HoldsInPart,
     /// It does not hold.
-    DoesNotHoldHere,
-    /// Its experiments were not measured.
+    DoesNotHold,
+    /// There are too few repetitions, or no difference above the noise.
     CannotBeTold,
+    /// The run does not have what it is about.
+    NotAsked,
 }
 
 impl Verdict {
+    /// All verdicts.
+    pub const ALL: [Self; 5] = [
+        Self::Holds,
+        Self::HoldsInPart,
+        Self::DoesNotHold,
+        Self::CannotBeTold,
+        Self::NotAsked,
+    ];
+
     /// Returns the verdict in words.
     pub fn words(self) -> &'static str {
         match self {
-            Self::HoldsHere => "holds here",
-            Self::DoesNotHoldHere => "does not hold here",
+            Self::Holds => "holds here",
+            Self::HoldsInPart => "holds in part",
+            Self::DoesNotHold => "does not hold here",
             Self::CannotBeTold => "cannot be told from this run",
+            Self::NotAsked => "not asked here",
         }
     }
 }
 
+/// The result of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Found {
+    /// It agrees with the claim.
+    For,
+    /// It does at some places, and contradicts it at others.
+    InPart,
+    /// It contradicts the claim.
+    Against,
+    /// Neither is above the noise.
+    Unclear,
+}
+
+/// Two sets of values that were compared.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Their names, with the relation that the claim expects.
+    pub what: String,
+    /// The ratio of the first to the second; absent if both are zero.
+    pub effect: Option<f64>,
+    /// Its 95 % confidence interval; absent if there are too few repetitions.
+    pub interval: Option<[f64; 2]>,
+    /// The result.
+    pub found: Found,
+}
+
+impl Comparison {
+    /// Returns it in words, such as `a < b in paper-004/size: 1.2 times (1.1 to 1.3)`.
+    pub fn told(&self) -> String {
+        let effect = match self.effect {
+            Some(effect) => format!("{} times", amount::number(effect)),
+            None => "nothing in both".into(),
+        };
+        let interval = match self.interval {
+            Some([low, high]) => {
+                let [low, high] = [low, high].map(amount::number);
+                format!(" ({low} to {high})")
+            }
+            None => " (too few repetitions for an interval)".into(),
+        };
+        format!("{}: {effect}{interval}", self.what)
+    }
+}
+
 /// The judgement of a claim by a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// The figures that decide it.
-    pub figures: Vec<String>,
+    /// The comparisons that decide it.
+    pub comparisons: Vec<Comparison>,
+    /// What else belongs to it.
+    pub notes: Vec<String>,
     /// The reason, in a sentence.
     pub why: String,
     /// The figures that are missing.
@@ -82,7 +146,7 @@ impl Claim {
 pub const CLAIMS: [Claim; 14] = [
     Claim {
         id: "H1",
-        says: "The round trip grows from native IPv4 over native IPv6 and NAT64 to the proxy.",
+        says: "The round trip grows from native IPv4 over native IPv6, NAT64 and NAT-PT to the proxy.",
         source: "paper 004, median round trips",
         judge: round_trip::order,
     },
@@ -102,7 +166,7 @@ pub const CLAIMS: [Claim; 14] = [
     },
     Claim {
         id: "H4",
-        says: "At 100 Mb/s the one-way delay is a tenth of that at 10 Mb/s.",
+        says: "At 100 Mb/s the one-way delay is a tenth of that at 10 Mb/s, less the time of the nodes.",
         source: "paper 000, figures 24–27",
         judge: delay::tenth,
     },
@@ -133,7 +197,7 @@ pub const CLAIMS: [Claim; 14] = [
     },
     Claim {
         id: "H9",
-        says: "464XLAT in processes (TAYGA) is the worst in CPU, jitter and loss.",
+        says: "Of DS-Lite, MAP-E, MAP-T and 464XLAT, the last, in processes (TAYGA), is the worst in CPU, jitter and loss.",
         source: "paper 002, figures 4, 6 and 7",
         judge: access::double_translation,
     },
@@ -163,7 +227,7 @@ pub const CLAIMS: [Claim; 14] = [
     },
     Claim {
         id: "H14",
-        says: "NAT64 performs badly with large packets.",
+        says: "NAT64 performs badly with large outbound packets.",
         source: "paper 004",
         judge: round_trip::large,
     },

@@ -1,53 +1,62 @@
-//! Paper 004: round trips through NAT64 and a proxy.
+//! Paper 004: round trips through NAT64, NAT-PT and a proxy.
 
 use super::{
     Judgement,
-    evidence::{Evidence, Relation::Below},
+    evidence::Evidence,
+    relation::Relation::{Below, NotAbove, Times},
 };
 use crate::{amount, summary::Summary};
 
-/// The least factor by which a translated round trip slows down from small to large packets, relative to the native
-/// one.
+/// The least factor by which a translated message slows down from small to large packets, relative to the native one.
 const SLOWER: f64 = 1.25;
 
 /// Judges H1.
 pub(super) fn order(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
     if let Some(answers) = evidence.experiment(summary, "paper-004/round-trip") {
-        let chain = ["native ipv4", "native ipv6", "nat64", "http proxy"];
+        let chain = [
+            "native ipv4",
+            "native ipv6",
+            "nat64",
+            "nat-pt",
+            "http proxy",
+        ];
         let lines = evidence.standing(answers, "both", &chain);
-        for pair in lines.windows(2) {
+        for (place, pair) in lines.windows(2).enumerate() {
             if let [Some(one), Some(other)] = pair {
-                evidence.compare(answers, one, Below, other, f64::INFINITY);
+                let relation = if place == 2 { NotAbove } else { Below };
+                evidence.compare(answers, one, relation, other, f64::INFINITY);
             }
         }
     }
-    evidence.decide_order()
+    evidence.decide("The order is the paper’s", "The order is another one")
 }
 
-/// Judges H14.
+/// Judges H14 by the delay from the client to the server.
 pub(super) fn large(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
     if let Some(answers) = evidence.experiment(summary, "paper-004/size") {
-        let lines = evidence.standing(answers, "both", &["native ipv6", "nat64"]);
+        let lines = evidence.standing(answers, "forward", &["native ipv6", "nat64"]);
         if let [Some(native), Some(nat64)] = lines.as_slice() {
-            let common = nat64.figures.iter().filter_map(|figure| {
-                let beside = native.at(figure.at)?;
-                Some((figure.at, figure.value() / beside.value()))
-            });
-            let ratios: Vec<(f64, f64)> = common.collect();
-            match (ratios.first(), ratios.last()) {
-                (Some(small), Some(large)) if small.0 < large.0 => evidence.test(
-                    large.1 >= small.1 * SLOWER,
-                    format!(
-                        "{} takes {} times as long as native IPv6 at {} and {} times at {}",
+            let common: Vec<_> = nat64
+                .figures
+                .iter()
+                .filter_map(|figure| Some((figure, native.at(figure.at)?)))
+                .collect();
+            match (common.first(), common.last()) {
+                (Some(small), Some(large)) if small.0.at < large.0.at => {
+                    let [less, more] = [small, large].map(|(translated, beside)| {
+                        let pairs = translated.values.iter().zip(&beside.values);
+                        pairs.map(|(one, other)| one / other).collect::<Vec<_>>()
+                    });
+                    let what = format!(
+                        "{} by native IPv6, outbound, at {} and {} bytes",
                         nat64.subject.name,
-                        amount::number(small.1),
-                        amount::place(small.0),
-                        amount::number(large.1),
-                        amount::place(large.0)
-                    ),
-                ),
+                        amount::place(large.0.at),
+                        amount::place(small.0.at)
+                    );
+                    evidence.test(what, &more, Times(SLOWER, f64::INFINITY), &less);
+                }
                 _ => evidence.lacks("two sizes of packets in paper-004/size"),
             }
         }

@@ -2,15 +2,12 @@
 
 use super::{
     Judgement,
-    evidence::{
-        Evidence,
-        Relation::{Alike, NotAbove},
-    },
+    evidence::Evidence,
+    relation::Relation::{Alike, Below, NotAbove},
 };
 use crate::{
-    amount,
     measure::median,
-    summary::{Line, Summary},
+    summary::{Figure, Line, Summary},
 };
 
 /// Judges H3.
@@ -63,16 +60,15 @@ pub(super) fn gap(summary: &Summary<'_>) -> Judgement {
             let Some(faster) = evidence.counterpart(line, fast) else {
                 continue;
             };
-            if let (Some(at_slow), Some(at_fast)) = (typical(line), typical(faster)) {
-                evidence.test(
-                    at_fast > at_slow,
-                    format!(
-                        "{transport}, {}: {} below the bound at 10 Mb/s, {} at 1000 Mb/s",
-                        line.subject.name,
-                        amount::percent(at_slow),
-                        amount::percent(at_fast)
-                    ),
-                );
+            let (at_slow, at_fast) = (gaps(&line.figures), gaps(&faster.figures));
+            let what = format!(
+                "{transport}, {}: below the bound at 10 and at 1000 Mb/s",
+                line.subject.name
+            );
+            if at_slow.is_empty() || at_fast.is_empty() {
+                evidence.lacks(format!("bounds of {} at both rates", line.subject.name));
+            } else {
+                evidence.test(what, &at_slow, Below, &at_fast);
             }
         }
     }
@@ -82,42 +78,30 @@ pub(super) fn gap(summary: &Summary<'_>) -> Judgement {
     )
 }
 
-/// Returns the shares by which a line's figures are below their bounds, from the least payload.
-fn gaps(line: &Line<'_>) -> Vec<f64> {
-    let figures = line.figures.iter();
-    figures
-        .filter_map(|figure| Some(1.0 - figure.value() / figure.bound?))
-        .collect()
-}
-
-fn typical(line: &Line<'_>) -> Option<f64> {
-    let mut gaps = gaps(line);
-    (!gaps.is_empty()).then(|| median(&mut gaps))
-}
-
-/// Tests one line: the larger half of the payloads must be nearer to the bound than the smaller half. If both are
-/// within a hundredth, the payload does not matter, and the gap does not shrink.
-fn shrinks(evidence: &mut Evidence, experiment: &str, line: &Line<'_>) {
-    let gaps = gaps(line);
-    if gaps.len() < 2 {
-        return evidence.lacks(format!(
-            "bounds at two payloads for {} in {experiment}",
-            line.subject.name
-        ));
-    }
-    let (small, large) = gaps.split_at(gaps.len() / 2);
-    let nearer = large
+/// Returns the share by which figures are below their bounds: the median over them, for each repetition.
+fn gaps(figures: &[Figure]) -> Vec<f64> {
+    let bounded: Vec<(&Figure, f64)> = figures
         .iter()
-        .filter(|gap| **gap < median(&mut small.to_vec()))
-        .count();
-    evidence.test_all(
-        nearer,
-        large.len(),
-        format!(
-            "{experiment}, {}: {} below the bound at small payloads, {} at large ones",
-            line.subject.name,
-            amount::percent(median(&mut small.to_vec())),
-            amount::percent(median(&mut large.to_vec()))
-        ),
-    );
+        .filter_map(|figure| Some((figure, figure.bound?)))
+        .collect();
+    let repetitions = bounded.iter().map(|(figure, _)| figure.values.len()).min();
+    let middle = |number: usize| {
+        let gaps = bounded
+            .iter()
+            .map(|(figure, bound)| 1.0 - figure.values[number] / bound);
+        median(&mut gaps.collect::<Vec<_>>())
+    };
+    (0..repetitions.unwrap_or(0)).map(middle).collect()
+}
+
+/// Tests one line: the larger half of the payloads must be nearer to the bound than the smaller half.
+fn shrinks(evidence: &mut Evidence, experiment: &str, line: &Line<'_>) {
+    let (small, large) = line.figures.split_at(line.figures.len() / 2);
+    let (small, large) = (gaps(small), gaps(large));
+    let name = &line.subject.name;
+    if small.is_empty() || large.is_empty() {
+        return evidence.lacks(format!("bounds at two payloads for {name} in {experiment}"));
+    }
+    let what = format!("{experiment}, {name}: below the bound at large payloads and at small ones");
+    evidence.test(what, &large, Below, &small);
 }

@@ -1,9 +1,13 @@
 //! Paper 001: the cost of translation.
 
-use super::{ALIKE, Judgement, evidence::Evidence};
+use super::{
+    ALIKE, Judgement,
+    evidence::{Evidence, over},
+    relation::Relation::{Below, Times},
+};
 use crate::{
     amount,
-    results::{Better, Quantity},
+    results::Better,
     summary::{ExperimentSummary, Line, Summary},
 };
 
@@ -48,36 +52,28 @@ fn dearer(
     one: &Line<'_>,
     other: &Line<'_>,
 ) {
-    let quantity = answers.experiment.quantity;
-    let pairs: Vec<(f64, f64)> = one
-        .figures
-        .iter()
-        .filter_map(|figure| Some((figure.value(), other.at(figure.at)?.value())))
-        .collect();
-    let worse = |(one, other): &&(f64, f64)| match quantity.better() {
-        Better::Lower => one > other,
-        Better::Higher => one < other,
+    let [less, more] = match answers.experiment.quantity.better() {
+        Better::Lower => [other, one],
+        Better::Higher => [one, other],
     };
-    let count = pairs.iter().filter(worse).count();
-    let Some((first, second)) = pairs.last() else {
-        return evidence.lacks(format!(
+    let what = format!(
+        "{}, {}: {} < {}",
+        answers.experiment.name, one.subject.name, less.series, more.series
+    );
+    let places = less.figures.iter().filter_map(|figure| {
+        let beside = more.at(figure.at)?;
+        Some((
+            figure.at,
+            Below.compare(String::new(), &figure.values, &beside.values),
+        ))
+    });
+    match over(what, places.collect()) {
+        Some(comparison) => evidence.add(comparison),
+        None => evidence.lacks(format!(
             "both directions of {} at one place",
             one.subject.name
-        ));
-    };
-    evidence.test_all(
-        count,
-        pairs.len(),
-        format!(
-            "{}, {}: {} {} and {} {}",
-            answers.experiment.name,
-            one.subject.name,
-            one.series,
-            amount::amount(quantity, *first),
-            other.series,
-            amount::amount(quantity, *second)
-        ),
-    );
+        )),
+    }
 }
 
 /// Judges H6.
@@ -94,28 +90,25 @@ pub(super) fn steps(summary: &Summary<'_>) -> Judgement {
                         evidence.lacks(format!("{series} of {} in {name}", subject.name));
                     }
                     line.and_then(|line| line.figures.first())
-                        .map(|figure| figure.value())
                 };
                 let (header, address) = (step("header"), step("address"));
-                let others = ["tcp", "udp", "icmp"].map(&mut step);
+                let others = ["tcp", "udp", "icmp"].map(|name| (name, step(name)));
                 let (Some(header), Some(address)) = (header, address) else {
                     continue;
                 };
-                let dearest = others
-                    .into_iter()
-                    .flatten()
-                    .fold(f64::NEG_INFINITY, f64::max);
-                if dearest.is_finite() {
-                    let [header_text, address_text, dearest_text] = [header, address, dearest]
-                        .map(|value| amount::amount(Quantity::Cost, value));
-                    evidence.test(
-                        header > address && address > dearest,
-                        format!(
-                            "{}, {direction}: header {header_text}, address {address_text}, \
-                             TCP, UDP and ICMP up to {dearest_text}",
-                            subject.name
-                        ),
-                    );
+                let what = |less: &str, more: &str| {
+                    format!("{}, {direction}: {less} < {more}", subject.name)
+                };
+                evidence.test(
+                    what("address", "header"),
+                    &address.values,
+                    Below,
+                    &header.values,
+                );
+                for (name, other) in others {
+                    if let Some(other) = other {
+                        evidence.test(what(name, "address"), &other.values, Below, &address.values);
+                    }
                 }
             }
         }
@@ -140,18 +133,13 @@ pub(super) fn prefixes(summary: &Summary<'_>) -> Judgement {
                 ));
                 continue;
             };
-            let cheapest = others()
-                .map(|figure| figure.value())
-                .fold(f64::INFINITY, f64::min);
-            let [short, cheap] = [shortest.value(), cheapest]
-                .map(|value| amount::amount(answers.experiment.quantity, value));
-            evidence.test(
-                shortest.value() < cheapest,
-                format!(
-                    "{}, {}: {short} with 32 bits, {cheap} with the cheapest other length",
-                    line.subject.name, line.series
-                ),
-            );
+            for other in others() {
+                let what = format!(
+                    "{}, {}: 32 bits < {} bits",
+                    line.subject.name, line.series, other.at
+                );
+                evidence.test(what, &shortest.values, Below, &other.values);
+            }
         }
     }
     evidence.decide(
@@ -163,52 +151,36 @@ pub(super) fn prefixes(summary: &Summary<'_>) -> Judgement {
 /// Judges H12.
 pub(super) fn files(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
-    if let Some(answers) = evidence.experiment(summary, "paper-001/connect") {
+    // What does not depend on the size may differ twice as much as one value from another.
+    let alike = Times(1.0 / (1.0 + 2.0 * ALIKE), 1.0 + 2.0 * ALIKE);
+    let names = [
+        ("paper-001/connect", alike, "≈"),
+        ("paper-001/files", Below, "<"),
+        ("paper-001/file-throughput", Below, "<"),
+    ];
+    for (name, relation, sign) in names {
+        let Some(answers) = evidence.experiment(summary, name) else {
+            continue;
+        };
         for line in &answers.lines {
-            let values: Vec<f64> = line.figures.iter().map(|figure| figure.value()).collect();
-            let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-            let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            if values.len() < 2 {
+            let (Some(first), Some(last)) = (line.figures.first(), line.figures.last()) else {
+                continue;
+            };
+            if first.at >= last.at {
                 evidence.lacks(format!("two sizes of files with {}", line.subject.name));
                 continue;
             }
-            let range = amount::range(answers.experiment.quantity, [least, most]);
-            evidence.test(
-                most - least <= 2.0 * ALIKE * most,
-                format!("{}: connected within {range}", line.subject.name),
+            let what = format!(
+                "{name}, {}: {} {sign} {} bytes",
+                line.subject.name,
+                amount::place(first.at),
+                amount::place(last.at)
             );
-        }
-    }
-    for name in ["paper-001/files", "paper-001/file-throughput"] {
-        if let Some(answers) = evidence.experiment(summary, name) {
-            for line in &answers.lines {
-                grows(&mut evidence, answers, line);
-            }
+            evidence.test(what, &first.values, relation, &last.values);
         }
     }
     evidence.decide(
         "Only the time after the connection depends on the file’s size",
         "The dependence on the size differs from the paper’s",
     )
-}
-
-fn grows(evidence: &mut Evidence, answers: &ExperimentSummary<'_>, line: &Line<'_>) {
-    let values: Vec<f64> = line.figures.iter().map(|figure| figure.value()).collect();
-    if values.len() < 2 {
-        return evidence.lacks(format!("two sizes of files with {}", line.subject.name));
-    }
-    let quantity = answers.experiment.quantity;
-    let text: Vec<String> = values
-        .iter()
-        .map(|value| amount::amount(quantity, *value))
-        .collect();
-    evidence.test(
-        values.is_sorted_by(|one, other| one < other),
-        format!(
-            "{}, {}: {}",
-            answers.experiment.name,
-            line.subject.name,
-            text.join(", ")
-        ),
-    );
 }

@@ -1,19 +1,18 @@
 //! The differences between two runs, and their significance.
 //!
-//! Each point that both runs have is compared over the repetitions; see the module `interval`. A run with fewer than
+//! Each point that both runs have is compared over the repetitions; see [`statistics`](crate::statistics). A run with fewer than
 //! four repetitions cannot show a difference: the smallest interval that three and three values have is one of 90 %,
 //! not of 95 %.
 
-mod interval;
 mod show;
 
 use serde::Serialize;
 
 use crate::{
     results::{Better, Quantity, Run},
+    statistics::Shift,
     summary::{ExperimentSummary, Figure, Line, Summary},
 };
-use interval::Shift;
 
 /// The comparison of two runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]

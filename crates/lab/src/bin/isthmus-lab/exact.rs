@@ -55,6 +55,10 @@ impl Exact {
         let mut differs = 0;
         let wanted = |name: &str| self.rows.is_empty() || self.rows.iter().any(|row| row == name);
         exact::count(wanted, |name, count| {
+            let count = match count {
+                Ok(count) => count,
+                Err(reason) => return println!("{name:<28} skipped: {reason}"),
+            };
             let before = committed
                 .as_ref()
                 .map(|counts| counts.instructions.get(name));

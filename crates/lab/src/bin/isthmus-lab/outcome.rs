@@ -84,13 +84,13 @@ impl Compare {
 
 /// Judge the papers' claims by a run (needs no root)
 ///
-/// Prints for each claim whether it holds here, does not, or cannot be told from this run, and why. A claim that
-/// does not hold is a result: the exit status is 0.
+/// Prints for each claim whether it holds here, in part, or not, cannot be told from this run, or is not asked in it, and
+/// why. A claim that does not hold is a result: the exit status is 0.
 #[derive(Args, Debug)]
 pub(super) struct Claims {
     /// The directory of the run
     run: PathBuf,
-    /// Print JSON, with the figures that each verdict rests on
+    /// Print JSON, with the comparisons that each verdict rests on
     #[arg(long)]
     json: bool,
 }

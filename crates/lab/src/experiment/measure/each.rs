@@ -2,7 +2,7 @@
 
 use super::super::testbed::Testbed;
 use crate::{
-    Result,
+    LabError, Result,
     results::{Gap, Point},
     validity::{persistent, undisturbed},
 };
@@ -30,8 +30,16 @@ pub(super) fn apart<T: Copy + Into<f64>, V>(
     let mut gaps = Vec::new();
     let mut first = None;
     for place in places.iter().copied() {
-        match persistent(|| measure(place)) {
+        // If the first place is void, the trial is, and is tried again as a whole.
+        let is_first = measured.is_empty() && gaps.is_empty();
+        let result = if is_first {
+            measure(place)
+        } else {
+            persistent(|| measure(place))
+        };
+        match result {
             Ok(more) => measured.extend(more),
+            Err(error @ LabError::Tester(_)) if is_first => return Err(error),
             Err(error) => {
                 gaps.push(Gap {
                     at: place.into(),
@@ -50,7 +58,7 @@ pub(super) fn apart<T: Copy + Into<f64>, V>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LabError, validity::TRIES};
+    use crate::validity::TRIES;
 
     fn broken(size: u32) -> LabError {
         LabError::Output {
@@ -82,15 +90,27 @@ mod tests {
     #[test]
     fn a_void_size_is_tried_again_and_a_failed_one_is_not() {
         let mut tried = 0;
-        let (points, gaps) = apart(&[1_u32, 2], |size| {
+        let (points, gaps) = apart(&[0_u32, 1, 2], |size| {
             tried += 1;
             match size {
-                1 if tried < TRIES => Err(LabError::Tester("late".into())),
+                0 => Ok(vec![0]),
+                1 if tried <= TRIES => Err(LabError::Tester("late".into())),
                 1 => Ok(vec![size]),
                 _ => Err(broken(size)),
             }
         })
         .unwrap();
-        assert_eq!((points, gaps.len(), tried), (vec![1], 1, TRIES + 1));
+        assert_eq!((points, gaps.len(), tried), (vec![0, 1], 1, TRIES + 2));
+    }
+
+    #[test]
+    fn if_the_first_size_is_void_the_trial_is() {
+        let mut tried = 0;
+        let void = apart(&[1_u32, 2], |_| {
+            tried += 1;
+            Err::<Vec<Point>, _>(LabError::Tester("late".into()))
+        });
+        assert!(matches!(void, Err(LabError::Tester(_))));
+        assert_eq!(tried, 1);
     }
 }

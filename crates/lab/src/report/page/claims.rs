@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::{
-    claims::{CLAIMS, Judgement, Verdict},
+    claims::{CLAIMS, Found, Judgement, Verdict},
     summary::Summary,
 };
 
@@ -13,14 +13,13 @@ pub(super) fn score(summary: &Summary<'_>) -> String {
         .iter()
         .map(|claim| claim.judge(summary).verdict)
         .collect();
-    let count = |wanted| {
-        verdicts
-            .iter()
-            .filter(|verdict| **verdict == wanted)
-            .count()
+    let count = |wanted: &[Verdict]| {
+        let found = verdicts.iter().filter(|verdict| wanted.contains(verdict));
+        found.count()
     };
-    let holds = count(Verdict::HoldsHere);
-    format!("{holds} of {}", holds + count(Verdict::DoesNotHoldHere))
+    let holds = count(&[Verdict::Holds]);
+    let judged = [Verdict::Holds, Verdict::HoldsInPart, Verdict::DoesNotHold];
+    format!("{holds} of {}", count(&judged))
 }
 
 /// Returns all claims.
@@ -28,7 +27,8 @@ pub(super) fn claims(summary: &Summary<'_>) -> Markup {
     html! {
         p.about {
             "The papers measured the implementations of 2008 to 2016. A claim that does not hold here is a result: it shows \
-             what has changed since."
+             what has changed since. Numbers are ratios with their 95 % confidence intervals over the repetitions; without an \
+             interval, or with one that allows both answers, a claim cannot be told."
         }
         ol.claims {
             @for claim in &CLAIMS {
@@ -49,10 +49,15 @@ pub(super) fn claims(summary: &Summary<'_>) -> Markup {
 
 fn rests_on(judgement: &Judgement) -> Markup {
     html! {
-        @if !judgement.figures.is_empty() {
+        @if !judgement.comparisons.is_empty() {
             details {
-                summary { "Figures" }
-                ul { @for figure in &judgement.figures { li { (figure) } } }
+                summary { "What was compared" }
+                ul {
+                    @for comparison in &judgement.comparisons {
+                        li { (mark(comparison.found)) " " (comparison.told()) }
+                    }
+                    @for note in &judgement.notes { li { (note) } }
+                }
                 @if !judgement.missing.is_empty() {
                     p { "Not measured: " (judgement.missing.join(", ")) "." }
                 }
@@ -61,18 +66,30 @@ fn rests_on(judgement: &Judgement) -> Markup {
     }
 }
 
+fn mark(found: Found) -> &'static str {
+    match found {
+        Found::For => "✓",
+        Found::InPart => "~",
+        Found::Against => "✗",
+        Found::Unclear => "?",
+    }
+}
+
 fn class(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::HoldsHere => "holds",
-        Verdict::DoesNotHoldHere => "fails",
-        Verdict::CannotBeTold => "open",
+        Verdict::Holds => "holds",
+        Verdict::HoldsInPart => "part",
+        Verdict::DoesNotHold => "fails",
+        Verdict::CannotBeTold | Verdict::NotAsked => "open",
     }
 }
 
 fn sign(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::HoldsHere => "✓",
-        Verdict::DoesNotHoldHere => "✗",
+        Verdict::Holds => "✓",
+        Verdict::HoldsInPart => "~",
+        Verdict::DoesNotHold => "✗",
         Verdict::CannotBeTold => "?",
+        Verdict::NotAsked => "–",
     }
 }

@@ -55,8 +55,12 @@ pub(super) fn table(summary: &Summary<'_>, shown: &[Shown<'_, '_>]) -> Markup {
     html! {
         p.about {
             "One line for each implementation of a mechanism; medians over the repetitions. Bars compare the values of a \
-             column, a longer one is more. " span.best { "▲ best" } " and " span.worst { "▼ worst" }
-            " are among the mechanisms, without native forwarding. Percentages say how near a value is to the \
+             column, a longer one is more. "
+            @if !super::is_smoke(summary) {
+                span.best { "▲ best" } " and " span.worst { "▼ worst" }
+                " are among the mechanisms, without native forwarding. "
+            }
+            "Percentages say how near a value is to the \
              bound. Where an experiment has two directions, the worse one stands here; press a heading to sort."
         }
         @if subjects.is_empty() {
@@ -294,8 +298,8 @@ impl<'s, 'a> Column<'s, 'a> {
             .iter()
             .zip(subjects)
             .filter(|(_, subject)| !is_native(subject));
-        // Where a search ended, nobody knows who is the best.
-        if self.values.iter().flatten().any(|value| value.open) {
+        // Where a search ended, or with one short measurement, nobody knows who is the best.
+        if super::is_smoke(summary) || self.values.iter().flatten().any(|value| value.open) {
             return html! {};
         }
         let values = of_mechanisms.filter_map(|(value, _)| Some(value.as_ref()?.value));

@@ -115,7 +115,7 @@ fn legend(run: &Run, answers: &ExperimentSummary<'_>) -> Markup {
         ul.legend aria-label="Subjects: press to hide or show" {
             @for (key, subject) in answers.subjects().into_iter().enumerate() {
                 li {
-                    button type="button" aria-pressed="true" data-key=(key) {
+                    button type="button" aria-pressed="true" data-key=(key) data-mechanism=(subject.mechanism) {
                         svg.sample viewBox="0 0 28 12" aria-hidden="true" {
                             (Look::of(run, subject).sample(0.0, 0.0))
                         }

@@ -1,8 +1,10 @@
 //! The page: one file of HTML with its style, its script and its plots inside.
 
 mod applications;
+mod cards;
 mod claims;
 mod comparison;
+mod coverage;
 mod experiment;
 mod remarks;
 mod table;
@@ -122,6 +124,11 @@ fn sections(summary: &Summary<'_>, shown: &[Shown<'_, '_>], pictures: bool) -> V
         body: claims::claims(summary),
     });
     sections.push(Section {
+        id: "coverage",
+        title: "What of the papers is not here",
+        body: coverage::coverage(summary),
+    });
+    sections.push(Section {
         id: "missing",
         title: "Not measured",
         body: remarks::missing(summary),
@@ -139,7 +146,7 @@ fn sections(summary: &Summary<'_>, shown: &[Shown<'_, '_>], pictures: bool) -> V
     sections
 }
 
-/// Returns the summary of the run in a few figures.
+/// Returns the first screen: the run in a sentence, and a card for each mechanism.
 fn opening(summary: &Summary<'_>, shown: &[Shown<'_, '_>]) -> Markup {
     let run = summary.run;
     let here = run
@@ -147,14 +154,24 @@ fn opening(summary: &Summary<'_>, shown: &[Shown<'_, '_>]) -> Markup {
         .iter()
         .filter(|subject| subject.missing.is_none())
         .count();
+    let beaten = summary.beaten();
     html! {
         div.opening {
             h1 { "IPv6 transition mechanisms, measured" }
             p.lead {
-                "A comparison of transition mechanisms with native forwarding, of their implementations, and with \
-                 the most that Ethernet allows. Profile " strong { (run.profile) } ", begun " time { (run.begun) }
-                ", on " (run.environment.cpu) " with Linux " (run.environment.kernel) "."
+                "Which one for your network? Profile " strong { (run.profile) } ", begun " time { (run.begun) }
+                ", on " (run.environment.cpu) ", Linux " (run.environment.kernel) "."
             }
+            @if is_smoke(summary) {
+                p.banner { "Each was measured once, for 0.4 s: orders are not evidence." }
+            }
+            @if !beaten.is_empty() {
+                details.banner {
+                    summary { (beaten.len()) " values are better than their bounds: these, or the bounds, are wrong." }
+                    ul { @for one in &beaten { li { (one) } } }
+                }
+            }
+            (cards::cards(summary))
             dl.facts {
                 div { dt { "experiments" } dd { (shown.len()) } }
                 div { dt { "subjects" } dd { (here) } }
@@ -163,6 +180,11 @@ fn opening(summary: &Summary<'_>, shown: &[Shown<'_, '_>]) -> Markup {
             }
         }
     }
+}
+
+/// Returns whether the run is a check that all works, and no measurement.
+fn is_smoke(summary: &Summary<'_>) -> bool {
+    summary.run.profile == "smoke"
 }
 
 /// Returns the experiments of one paper or standard.

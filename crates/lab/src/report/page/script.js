@@ -20,6 +20,38 @@
     system.addEventListener("change", showTheme);
     showTheme();
 
+    // The cards of mechanisms follow the answers to the advice's questions. Without an answer to all, the order is the run's.
+    const choice = one(".choice");
+    if (choice) {
+        const orders = choice.dataset.orders.split(" ");
+        const questions = all(".switches fieldset").map((field) => all("button", field));
+        const arrange = () => {
+            const answers = questions.map((buttons) => buttons.findIndex((button) => button.matches('[aria-pressed="true"]')));
+            const cards = all("[data-card]", choice);
+            cards.sort((a, b) => a.dataset.card - b.dataset.card);
+            cards.forEach((card) => card.classList.remove("unfit", "first"));
+            if (answers.some((answer) => answer >= 0)) {
+                // A question without an answer has its first one.
+                const place = answers.reduce((sum, answer, which) => sum * questions[which].length + Math.max(answer, 0), 0);
+                const [fit, unfit] = orders[place].split("|").map((part) => part.split(",").filter(Boolean).map(Number));
+                const rank = (card) => {
+                    const number = Number(card.dataset.card);
+                    if (fit.includes(number)) return fit.indexOf(number);
+                    return unfit.includes(number) ? 200 + unfit.indexOf(number) : 100 + number;
+                };
+                cards.sort((a, b) => rank(a) - rank(b));
+                cards.forEach((card) => card.classList.toggle("unfit", unfit.includes(Number(card.dataset.card))));
+                if (fit.length) cards[0].classList.add("first");
+            }
+            choice.append(...cards);
+        };
+        questions.forEach((buttons) => buttons.forEach((button) => button.addEventListener("click", () => {
+            const press = !button.matches('[aria-pressed="true"]');
+            buttons.forEach((other) => other.setAttribute("aria-pressed", String(press && other === button)));
+            arrange();
+        })));
+    }
+
     // The comparison can be sorted by any column, and filtered by words and choices.
     const table = one("#compare");
     if (table) {
@@ -137,6 +169,16 @@
                 });
             });
         }
+        // Of many lines, one for each mechanism is shown at first: the first, and all native ones.
+        const buttons = all(".legend [data-mechanism]", card);
+        if (buttons.length > 12) {
+            const seen = new Set();
+            for (const button of buttons) {
+                const { mechanism } = button.dataset;
+                if (seen.has(mechanism) && !mechanism.startsWith("native")) button.click();
+                seen.add(mechanism);
+            }
+        }
         for (const box of all(".scroll", card)) {
             const svg = one("svg", box);
             box.addEventListener("pointermove", (event) => {
@@ -188,11 +230,4 @@
     }
     addEventListener("scroll", putTip, { passive: true, capture: true });
 
-    // On paper everything is unfolded.
-    let opened = [];
-    addEventListener("beforeprint", () => {
-        opened = all("details:not([open]):not(.columns)");
-        opened.forEach((part) => { part.open = true; });
-    });
-    addEventListener("afterprint", () => opened.forEach((part) => { part.open = false; }));
 })();

@@ -64,6 +64,9 @@ fn the_page_works_in_a_browser() {
     series_and_legend(&mut page);
     dark_and_light(&mut page, &written.index);
     narrow(&mut page);
+    first_screen(&mut page);
+    values_on_a_phone(&mut page);
+    pictures(&mut page);
     on_paper(&mut page);
 
     assert_eq!(page.complaints(), Vec::<Value>::new());
@@ -353,11 +356,96 @@ fn narrow(page: &mut Page) {
     }
 }
 
+/// Checks that all mechanisms are on the first screen, with the figures that a choice needs, and that the cards follow the
+/// answers.
+fn first_screen(page: &mut Page) {
+    page.resize(1280, 800);
+    let below = page.eval(
+        "Math.max(...[...document.querySelectorAll('.choice > li')].map(card => card.getBoundingClientRect().bottom))",
+    );
+    assert!(below.as_f64().unwrap() <= 800.0, "the cards end at {below}");
+    let names =
+        "[...document.querySelectorAll('.choice h3')].map(head => head.firstChild.textContent)";
+    let before = page.eval(names);
+    // The core has IPv4: what crosses IPv6 is not for this network, and what crosses IPv4 comes first.
+    page.click(".switches fieldset:nth-child(2) button:nth-child(2)");
+    let unfit = "[...document.querySelectorAll('.choice .unfit h3')].map(head => head.firstChild.textContent)";
+    let unfit = self::names(&page.eval(unfit));
+    assert!(
+        unfit.contains(&"map-e".to_owned()) && !unfit.contains(&"isatap".to_owned()),
+        "{unfit:?}"
+    );
+    page.click(".switches fieldset:nth-child(2) button:nth-child(2)");
+    assert_eq!(page.eval(names), before);
+}
+
+/// Checks that a phone shows values of the comparison, and not only names.
+fn values_on_a_phone(page: &mut Page) {
+    page.resize(390, 844);
+    let values = page.eval(
+        "[...document.querySelectorAll('#compare tbody td .v')].filter(value => {
+            const box = value.getBoundingClientRect();
+            return box.width > 0 && box.left >= 0 && box.right <= 390; }).length",
+    );
+    assert!(values.as_u64().unwrap() >= 10, "{values}");
+}
+
+/// The most pages on paper.
+const PAGES: usize = 20;
+
+/// Checks the number of pages on paper, and that the comparison is whole: no column reaches over the edge.
 fn on_paper(page: &mut Page) {
     page.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
-    let hidden = page.eval(
-        "[...document.querySelectorAll('.panel')].filter(p => p.getBoundingClientRect().height === 0).length",
+    page.resize(1040, 720);
+    let over = page.eval(
+        "document.querySelector('#compare').getBoundingClientRect().right - document.documentElement.clientWidth",
     );
-    assert_eq!(hidden, 0, "all series are printed");
+    assert!(over.as_f64().unwrap() <= 0.0, "{over} px");
     page.call("Emulation.setEmulatedMedia", json!({"media": ""}));
+    let printed = page.call("Page.printToPDF", json!({"preferCSSPageSize": true}));
+    let pdf = decoded(printed["data"].as_str().unwrap());
+    let text = String::from_utf8_lossy(&pdf);
+    let pages = text.matches("/Type /Page\n").count();
+    assert!((1..=PAGES).contains(&pages), "{pages} pages");
+    keep("paper.pdf", &pdf);
+}
+
+/// Keeps pictures of the page, to be looked at.
+fn pictures(page: &mut Page) {
+    for (name, width, height) in [("screen", 1280, 800), ("phone", 390, 844)] {
+        page.resize(width, height);
+        for theme in ["light", "dark"] {
+            page.prefer("prefers-color-scheme", theme);
+            page.eval("document.documentElement.dataset.theme = '', scrollTo(0, 0)");
+            let taken = page.call("Page.captureScreenshot", json!({"format": "png"}));
+            let picture = decoded(taken["data"].as_str().unwrap());
+            // https://www.w3.org/TR/png-3/#3PNGsignature
+            assert!(picture.starts_with(b"\x89PNG"));
+            keep(&format!("{name}-{theme}.png"), &picture);
+        }
+    }
+    page.prefer("prefers-color-scheme", "light");
+}
+
+fn keep(name: &str, bytes: &[u8]) {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
+    std::fs::create_dir_all(&place).unwrap();
+    std::fs::write(place.join(name), bytes).unwrap();
+    println!("kept {}", place.join(name).display());
+}
+
+/// Decodes base64 (RFC 4648 section 4).
+fn decoded(text: &str) -> Vec<u8> {
+    const ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut bits, mut count) = (0_u32, 0);
+    for letter in text.chars().take_while(|letter| *letter != '=') {
+        bits = bits << 6 | ALPHABET.find(letter).unwrap() as u32;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+        }
+    }
+    bytes
 }

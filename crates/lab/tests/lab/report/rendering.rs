@@ -88,6 +88,7 @@ fn the_page_has_its_parts_in_order() {
         "papers",
         "standards",
         "claims",
+        "coverage",
         "missing",
         "environment",
         "commands",

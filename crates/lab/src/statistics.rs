@@ -14,16 +14,27 @@ const COUNTED: usize = 900;
 
 /// The shift of the second of two sets against the first.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Shift {
+pub(crate) struct Shift {
     /// The estimate.
-    pub(super) middle: f64,
+    pub(crate) middle: f64,
     /// The interval; absent if there are too few values.
-    pub(super) interval: Option<[f64; 2]>,
+    pub(crate) interval: Option<[f64; 2]>,
 }
 
 impl Shift {
+    /// Returns the ratio of the second set to the first, both above zero and neither empty.
+    pub(crate) fn ratio(first: &[f64], second: &[f64]) -> Self {
+        let [first, second] =
+            [first, second].map(|set| set.iter().map(|value| value.ln()).collect::<Vec<_>>());
+        let Self { middle, interval } = Self::between(&first, &second);
+        Self {
+            middle: middle.exp(),
+            interval: interval.map(|ends| ends.map(f64::exp)),
+        }
+    }
+
     /// Returns the shift of two sets, neither empty.
-    pub(super) fn between(first: &[f64], second: &[f64]) -> Self {
+    pub(crate) fn between(first: &[f64], second: &[f64]) -> Self {
         let mut differences: Vec<f64> = second
             .iter()
             .flat_map(|second| first.iter().map(move |first| second - first))

@@ -1,0 +1,442 @@
+//! All figures and tables of the five papers: the experiment that repeats each, or the reason why none does.
+//!
+//! Drawings of networks, listings of configurations and tables of the literature measure nothing and are not here.
+
+/// What became of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repeated {
+    /// This experiment repeats it.
+    By(&'static str),
+    /// This experiment repeats a part of it, and the text says what is left out.
+    InPart(&'static str, &'static str),
+    /// Nothing does, for this reason.
+    Not(&'static str),
+}
+
+use Repeated::{By, InPart, Not};
+
+/// A figure or a table of a paper.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Figure {
+    /// The beginning of the names of the paper's experiments.
+    pub(super) paper: &'static str,
+    /// Its place in the paper.
+    pub(super) place: &'static str,
+    /// What it shows.
+    pub(super) shows: &'static str,
+    /// What became of it.
+    pub(super) repeated: Repeated,
+}
+
+const WINDOWS: &str = "Windows 7, 8 and 10 are not here: the laboratory runs on Linux";
+const INTERNET: &str =
+    "the sites and the path through the Internet are not here: the laboratory has no Internet";
+const BARE: &str = "the machine without an operating system is none of the laboratory’s subjects: `make lab-guest` cannot \
+    hold it, and its own tests measure it (docs/bare.md)";
+const ROUTER: &str = "the paper’s home router, which packets overload: here gateways are processes and programs on a fast core";
+const TEXT: &str = "the paper’s text was not at hand beyond its abstract and parts; its figures’ numbers are not known";
+
+const fn figure(
+    paper: &'static str,
+    place: &'static str,
+    shows: &'static str,
+    repeated: Repeated,
+) -> Figure {
+    Figure {
+        paper,
+        place,
+        shows,
+        repeated,
+    }
+}
+
+/// All figures and tables that show a measurement.
+pub(super) const FIGURES: [Figure; 54] = [
+    figure(
+        "paper-000",
+        "figure 16",
+        "delay, TCP, 10 Mb/s, Debian",
+        By("paper-000/delay-tcp-10M"),
+    ),
+    figure(
+        "paper-000",
+        "figure 17",
+        "the same, Windows 7",
+        Not(WINDOWS),
+    ),
+    figure(
+        "paper-000",
+        "figure 18",
+        "the same, Windows 8",
+        Not(WINDOWS),
+    ),
+    figure(
+        "paper-000",
+        "figure 19",
+        "the same, Windows 10",
+        Not(WINDOWS),
+    ),
+    figure(
+        "paper-000",
+        "figure 20",
+        "delay, UDP, 100 Mb/s, Debian",
+        By("paper-000/delay-udp-100M"),
+    ),
+    figure(
+        "paper-000",
+        "figure 21",
+        "the same, Windows 7",
+        Not(WINDOWS),
+    ),
+    figure(
+        "paper-000",
+        "figure 22",
+        "the same, Windows 8",
+        Not(WINDOWS),
+    ),
+    figure(
+        "paper-000",
+        "figure 23",
+        "the same, Windows 10",
+        Not(WINDOWS),
+    ),
+    figure(
+        "paper-000",
+        "figure 24",
+        "delay, TCP, 100 Mb/s, Debian",
+        By("paper-000/delay-tcp-100M"),
+    ),
+    figure(
+        "paper-000",
+        "figure 25",
+        "the same, Windows 7",
+        Not(WINDOWS),
+    ),
+    figure(
+        "paper-000",
+        "figure 26",
+        "the same, Windows 8",
+        Not(WINDOWS),
+    ),
+    figure(
+        "paper-000",
+        "figure 27",
+        "the same, Windows 10",
+        Not(WINDOWS),
+    ),
+    figure(
+        "paper-000",
+        "figure 28",
+        "UDP throughput, 10 Mb/s, Debian",
+        By("paper-000/throughput-udp-10M"),
+    ),
+    figure(
+        "paper-000",
+        "figure 29",
+        "the same, Windows 7",
+        Not(WINDOWS),
+    ),
+    figure(
+        "paper-000",
+        "figure 30",
+        "the same, Windows 8",
+        Not(WINDOWS),
+    ),
+    figure(
+        "paper-000",
+        "figure 31",
+        "the same, Windows 10",
+        Not(WINDOWS),
+    ),
+    figure(
+        "paper-000",
+        "figure 32",
+        "UDP throughput, 100 Mb/s, Debian",
+        By("paper-000/throughput-udp-100M"),
+    ),
+    figure(
+        "paper-000",
+        "figure 33",
+        "the same, Windows 7",
+        Not(WINDOWS),
+    ),
+    figure(
+        "paper-000",
+        "figure 34",
+        "the same, Windows 8",
+        Not(WINDOWS),
+    ),
+    figure(
+        "paper-000",
+        "figure 35",
+        "the same, Windows 10",
+        Not(WINDOWS),
+    ),
+    figure(
+        "paper-000",
+        "not shown",
+        "delay, UDP, 10 Mb/s",
+        By("paper-000/delay-udp-10M"),
+    ),
+    figure(
+        "paper-001",
+        "figure 5",
+        "steps of a translation, Linux",
+        By("paper-001/steps"),
+    ),
+    figure(
+        "paper-001",
+        "figure 6",
+        "the same without an operating system",
+        Not(BARE),
+    ),
+    figure(
+        "paper-001",
+        "figure 7",
+        "packets in a second",
+        InPart("paper-001/packet-rate", BARE),
+    ),
+    figure(
+        "paper-001",
+        "figure 8",
+        "round trip of a ping",
+        InPart("paper-001/round-trip", BARE),
+    ),
+    figure(
+        "paper-001",
+        "figure 10",
+        "cost by prefix length, Linux",
+        By("paper-001/prefix-length"),
+    ),
+    figure(
+        "paper-001",
+        "figure 11",
+        "the same without an operating system",
+        Not(BARE),
+    ),
+    figure(
+        "paper-001",
+        "figure 12",
+        "round trips to three sites, Linux",
+        Not(INTERNET),
+    ),
+    figure(
+        "paper-001",
+        "figure 13",
+        "the same without an operating system",
+        Not(INTERNET),
+    ),
+    figure(
+        "paper-001",
+        "figure 14",
+        "time of a connection to three sites, Linux",
+        InPart("paper-001/connect", INTERNET),
+    ),
+    figure(
+        "paper-001",
+        "figure 15",
+        "the same without an operating system",
+        Not(INTERNET),
+    ),
+    figure(
+        "paper-001",
+        "figure 16",
+        "time of a translation of the Internet’s traffic, Linux",
+        Not(INTERNET),
+    ),
+    figure(
+        "paper-001",
+        "figure 17",
+        "the same without an operating system",
+        Not(INTERNET),
+    ),
+    figure(
+        "paper-001",
+        "figure 18",
+        "time of a connection, by size of file",
+        InPart("paper-001/connect", INTERNET),
+    ),
+    figure(
+        "paper-001",
+        "figure 19",
+        "time of a file",
+        InPart("paper-001/files", INTERNET),
+    ),
+    figure(
+        "paper-001",
+        "figure 20",
+        "throughput of a file",
+        InPart(
+            "paper-001/file-throughput",
+            "the paper counts all octets on the wire, and not only the file’s",
+        ),
+    ),
+    figure(
+        "paper-002",
+        "table of applications",
+        "ten services on five systems",
+        InPart(
+            "paper-002/applications",
+            "Windows, macOS, Android and iOS, video calls and games, which only people can try",
+        ),
+    ),
+    figure(
+        "paper-002",
+        "figure 2",
+        "a video call, Windows",
+        Not(WINDOWS),
+    ),
+    figure(
+        "paper-002",
+        "figure 3",
+        "a video call, Linux",
+        Not("Skype’s service is not here"),
+    ),
+    figure(
+        "paper-002",
+        "figure 4",
+        "processor of the customer’s router",
+        InPart("paper-002/cpu", ROUTER),
+    ),
+    figure(
+        "paper-002",
+        "figure 5",
+        "latency",
+        InPart("paper-002/latency", ROUTER),
+    ),
+    figure(
+        "paper-002",
+        "figure 6",
+        "jitter",
+        InPart("paper-002/jitter", ROUTER),
+    ),
+    figure(
+        "paper-002",
+        "figure 7",
+        "loss",
+        InPart("paper-002/loss", ROUTER),
+    ),
+    figure(
+        "paper-002",
+        "figure 8, UDP",
+        "throughput at 100 Mb/s",
+        InPart("paper-002/throughput", ROUTER),
+    ),
+    figure(
+        "paper-002",
+        "figure 8, TCP",
+        "throughput",
+        InPart("paper-002/throughput-tcp", ROUTER),
+    ),
+    figure(
+        "paper-002",
+        "section on overhead",
+        "octets that a mechanism adds",
+        By("paper-002/overhead"),
+    ),
+    figure(
+        "paper-003",
+        "10 Mb/s, UDP",
+        "throughput beside the bound",
+        InPart("paper-003/throughput-udp-10M", TEXT),
+    ),
+    figure(
+        "paper-003",
+        "10 Mb/s, TCP",
+        "throughput beside the bound",
+        InPart("paper-003/throughput-tcp-10M", TEXT),
+    ),
+    figure(
+        "paper-003",
+        "100 Mb/s",
+        "throughput beside the bound",
+        InPart("paper-003/throughput-udp-100M", TEXT),
+    ),
+    figure(
+        "paper-003",
+        "1000 Mb/s",
+        "throughput beside the bound",
+        InPart("paper-003/throughput-udp-1000M", TEXT),
+    ),
+    figure(
+        "paper-003",
+        "Windows XP, Solaris 10",
+        "the same",
+        Not("only Linux is here"),
+    ),
+    figure(
+        "paper-004",
+        "simplest case",
+        "median round trips of five ways",
+        By("paper-004/round-trip"),
+    ),
+    figure(
+        "paper-004",
+        "single connection",
+        "round trip by size of packet",
+        InPart(
+            "paper-004/size",
+            "the proxy, which carries HTTP and no messages of a size",
+        ),
+    ),
+    figure(
+        "paper-004",
+        "plan",
+        "1 to 100 connections at once",
+        By("paper-004/connections"),
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::experiments;
+
+    /// The papers number what they show: 000 has measurements in figures 16 to 35, 001 in 5 to 8 and 10 to 20, 002 in 2
+    /// to 8.
+    #[test]
+    fn no_figure_is_forgotten() {
+        let all = [
+            ("paper-000", vec![16..=35]),
+            ("paper-001", vec![5..=8, 10..=20]),
+            ("paper-002", vec![2..=8]),
+        ];
+        for (paper, ranges) in all {
+            for number in ranges.into_iter().flatten() {
+                let place = format!("figure {number}");
+                let is_here = FIGURES.iter().any(|figure| {
+                    let begins =
+                        figure.place == place || figure.place.starts_with(&format!("{place},"));
+                    figure.paper == paper && begins
+                });
+                assert!(is_here, "{paper}, {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_repeats_a_figure_exists_and_every_experiment_of_a_paper_repeats_one() {
+        let repeats = |name: &str| {
+            FIGURES.iter().any(|figure| match figure.repeated {
+                By(experiment) | InPart(experiment, _) => experiment == name,
+                Not(_) => false,
+            })
+        };
+        let here = |name: &str| experiments().any(|experiment| experiment.name == name);
+        for figure in &FIGURES {
+            if let By(name) | InPart(name, _) = figure.repeated {
+                assert!(here(name) && name.starts_with(figure.paper), "{name}");
+            }
+        }
+        // These show more than the papers did: the cost of one packet, and the same at other rates and by TCP.
+        let more = [
+            "paper-002/cost",
+            "paper-003/throughput-tcp-100M",
+            "paper-003/throughput-tcp-1000M",
+        ];
+        let of_papers = experiments().filter(|experiment| experiment.name.starts_with("paper-"));
+        for experiment in of_papers.filter(|experiment| !more.contains(&experiment.name)) {
+            assert!(repeats(experiment.name), "{}", experiment.name);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The instructions of a packet, as `isthmus lab exact` has counted them: the report's second clock. They are the same on
+//! every machine. They count work, and not cache misses: the wall clock stands beside them.
+
+use std::{collections::BTreeMap, sync::OnceLock};
+
+use serde::Deserialize;
+
+/// The counts that are committed with the program.
+const COMMITTED: &str = include_str!("../../../../bench/exact.json");
+/// The path without a subject, whose instructions are the tester's.
+const ALONE: &str = "bare-xdp-redirect";
+/// The kernel's forwarding.
+const NATIVE: &str = "kernel-forwarding-ipv6";
+
+/// The rows of each mechanism, by the beginning of their names. They are of ours, in XDP.
+const ROWS: [(&str, &str); 11] = [
+    ("NAT64", "nat64-established"),
+    ("SIIT", "siit-"),
+    ("6in4", "6in4-"),
+    ("4in6", "4in6-"),
+    ("6rd", "6rd-"),
+    ("6to4", "6to4-router-"),
+    ("DS-Lite", "ds-lite-"),
+    ("lw4o6", "lw4o6-"),
+    ("MAP-E", "map-e-"),
+    ("MAP-T", "map-t-"),
+    ("464XLAT", "clat-"),
+];
+
+#[derive(Deserialize)]
+struct Counts {
+    kernel: String,
+    instructions: BTreeMap<String, f64>,
+}
+
+/// A count.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Exact {
+    /// The instructions that a packet takes, without the tester's, in the dearest direction and role.
+    pub(super) instructions: f64,
+    /// The same by that of the kernel's forwarding.
+    pub(super) by_native: f64,
+}
+
+fn counts() -> &'static Counts {
+    static COUNTS: OnceLock<Counts> = OnceLock::new();
+    COUNTS.get_or_init(|| serde_json::from_str(COMMITTED).expect("bench/exact.json has counts"))
+}
+
+/// Returns the release of the kernel under which was counted.
+pub(super) fn kernel() -> &'static str {
+    &counts().kernel
+}
+
+/// Returns the count of a row without the tester's.
+fn beyond(row: &str) -> Option<f64> {
+    let of = |row: &str| counts().instructions.get(row).copied();
+    Some(of(row)? - of(ALONE)?)
+}
+
+/// Returns the count of a subject that is none of ours, such as `nat44-nftables`: the dearer of both directions.
+pub(super) fn of_another(subject: &str) -> Option<Exact> {
+    let rows = counts().instructions.keys().filter(|row| {
+        let name = row.replace("-encap", "").replace("-decap", "");
+        name == subject && !row.ends_with("-xdp")
+    });
+    let instructions = rows.filter_map(|row| beyond(row)).reduce(f64::max)?;
+    Some(Exact {
+        instructions,
+        by_native: instructions / native()?,
+    })
+}
+
+/// Returns the count of the kernel's forwarding.
+pub(super) fn native() -> Option<f64> {
+    beyond(NATIVE)
+}
+
+/// Returns the count of a mechanism by ours in XDP, if there is one.
+pub(super) fn of(mechanism: &str) -> Option<Exact> {
+    let (_, begins) = ROWS
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case(mechanism))?;
+    let rows = counts().instructions.keys();
+    let rows = rows.filter(|row| row.starts_with(begins) && row.ends_with("-xdp"));
+    let instructions = rows.filter_map(|row| beyond(row)).reduce(f64::max)?;
+    Some(Exact {
+        instructions,
+        by_native: instructions / native()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_of_a_packet_belongs_to_a_mechanism() {
+        // What opens sessions is another cost.
+        let ours = counts()
+            .instructions
+            .keys()
+            .filter(|row| row.ends_with("-xdp"));
+        for row in ours.filter(|row| !row.starts_with("nat64-new")) {
+            assert!(
+                ROWS.iter().any(|(_, begins)| row.starts_with(begins)),
+                "{row}"
+            );
+        }
+        for (mechanism, _) in ROWS {
+            let exact = of(mechanism).unwrap();
+            assert!(
+                exact.instructions > 0.0 && exact.by_native > 0.0,
+                "{mechanism}"
+            );
+        }
+        assert_eq!(of("ISATAP"), None);
+    }
+}
