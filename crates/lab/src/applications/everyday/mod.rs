@@ -1,7 +1,7 @@
 //! The ten applications that paper 002 tried, each by the programs that people use.
 //!
 //! Every application runs twice at the same time, on the same machine: through the mechanism, and over a network of
-//! native IPv4, its control. What other work does to one it does to both, so that the [verdict](verdict) is about
+//! native IPv4, its control. What other work does to one it does to both, so that the [verdict] is about
 //! the mechanism.
 
 mod call;

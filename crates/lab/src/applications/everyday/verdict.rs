@@ -34,7 +34,7 @@ pub enum Verdict {
     NotAsked(String),
 }
 
-/// What an application that works has seen of the path.
+/// The path as an application that works has seen it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seen {
     /// The time from the user's wish to its fulfilment, of each time that it was tried.
@@ -75,7 +75,7 @@ impl From<Stream> for Seen {
     }
 }
 
-/// What is worse through the mechanism than natively.
+/// A quality that is worse through the mechanism than natively.
 struct Worse {
     /// How much.
     words: String,
