@@ -40,6 +40,8 @@ TITLES = {
     6888: "A provider's NAT",
     9293: "TCP's maximum segment size",
     1812: "What a router owes to IPv4",
+    9110: "What HTTP means, to a proxy",
+    9112: "HTTP/1.1, through a proxy",
 }
 
 HEAD = """# Compliance

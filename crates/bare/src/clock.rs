@@ -19,12 +19,14 @@ const PATIENCE: u32 = 100_000;
 /// Attempts that may take too long, because the machine stood still.
 const ATTEMPTS: u32 = 16;
 
-/// A monotonic clock that begins with the machine.
+/// A monotonic clock that begins with the machine, or one that stands still until the console tells the time.
 #[derive(Clone, Copy)]
 pub struct Clock {
     start: u64,
-    /// Nanoseconds of a tick, times 2^32.
+    /// Nanoseconds of a tick, times 2^32; 0 of a clock that is told.
     scale: u64,
+    /// Nanoseconds at the start, or as they were told.
+    base: u64,
 }
 
 /// The time-stamp counter.
@@ -40,14 +42,33 @@ impl Clock {
         Self {
             start,
             scale: ((1_000_000_000u128 << 32) / u128::from(rate)) as u64,
+            base: 0,
         }
+    }
+
+    /// A clock that shows 0 until it is [told](Self::tell).
+    pub const fn told() -> Self {
+        Self {
+            start: 0,
+            scale: 0,
+            base: 0,
+        }
+    }
+
+    /// Tells the time, in nanoseconds. Whether the clock is one that is told.
+    pub fn tell(&mut self, nanos: u64) -> bool {
+        let is_told = self.scale == 0;
+        if is_told {
+            self.base = nanos;
+        }
+        is_told
     }
 
     /// Nanoseconds since the start.
     #[inline]
     pub fn nanos(&self) -> u64 {
         let ticks = ticks().wrapping_sub(self.start);
-        ((u128::from(ticks) * u128::from(self.scale)) >> 32) as u64
+        self.base + ((u128::from(ticks) * u128::from(self.scale)) >> 32) as u64
     }
 }
 

@@ -16,11 +16,21 @@ const IDLE_ROUNDS: u32 = 1 << 10;
 /// QEMU's `isa-debug-exit` ends the emulation when somebody writes there.
 const EXIT: u16 = 0xf4;
 
-/// Says what the machine does, and does it until somebody presses `q`.
-pub fn run(machine: &mut Machine) {
+/// What somebody wants of a machine.
+pub enum Wish {
+    /// It shall end.
+    End,
+    /// It shall start again: sessions end, counters are 0.
+    Again,
+    /// It shall start again with another configuration, which comes in so many bytes.
+    Load(usize),
+}
+
+/// Says what the machine does, and does it until somebody wishes something else.
+pub fn run(machine: &mut Machine) -> Wish {
     plan(machine);
     say!(
-        "isthmus: forwards after {} us; keys: c counters, q quit",
+        "isthmus: forwards after {} us; keys: c counters, r start again, l load, q quit",
         machine.clock.nanos() / 1000
     );
     let mut rounds: u32 = 0;
@@ -36,14 +46,50 @@ pub fn run(machine: &mut Machine) {
         }
         match Serial::key() {
             Some(b'c') => counters(machine),
-            Some(b'q') => break,
-            _ => {}
+            Some(b't') => time(machine),
+            Some(key) => {
+                if let Some(wish) = wish(key) {
+                    counters(machine);
+                    return wish;
+                }
+            }
+            None => {}
         }
     }
-    counters(machine);
+}
+
+/// Waits until somebody wishes something.
+pub fn wait() -> Wish {
+    loop {
+        let [key] = Serial::read();
+        if let Some(wish) = wish(key) {
+            return wish;
+        }
+    }
+}
+
+fn wish(key: u8) -> Option<Wish> {
+    match key {
+        b'q' => Some(Wish::End),
+        b'r' => Some(Wish::Again),
+        b'l' => Some(Wish::Load(u32::from_le_bytes(Serial::read()) as usize)),
+        _ => None,
+    }
+}
+
+/// Ends the emulation, if there is one.
+pub fn end() {
     say!("isthmus: ends");
     // SAFETY: the port of a device that is there for this, or of none.
     unsafe { port::write32(EXIT, 0) };
+}
+
+/// Takes the time from the console.
+fn time(machine: &mut Machine) {
+    match machine.clock.tell(u64::from_le_bytes(Serial::read())) {
+        true => say!("time"),
+        false => say!("isthmus: has a clock of its own"),
+    }
 }
 
 fn plan(machine: &Machine) {

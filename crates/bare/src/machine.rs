@@ -8,11 +8,11 @@ use isthmus_core::gateway;
 use isthmus_core::host::Host as _;
 use isthmus_core::mechanism::Instances;
 use isthmus_core::reason::Counter;
-use isthmus_core::slow::icmp_error::{self, LONGEST_V6};
 use isthmus_core::slow::limiter::Limiter;
+use isthmus_core::slow::reply::Reply;
 use isthmus_core::slow::split::Pieces;
 use isthmus_core::table::Line;
-use isthmus_core::verdict::{IcmpError, Refusal, Split, Verdict};
+use isthmus_core::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
 use isthmus_core::wire::resolution::{self, Mac};
 use isthmus_image::{Address, CARDS, Image, Member};
 
@@ -21,7 +21,7 @@ use crate::clock::{self, Clock};
 use crate::frame::{Frame, Pool};
 use crate::host::{self, Counts, NOBODY, Services, Way};
 use crate::neighbours::{self, Answer, Neighbours};
-use crate::own;
+use crate::own::{self, InSoftwire};
 use crate::sweeper::Sweeper;
 
 const BROADCAST: Mac = [0xff; 6];
@@ -70,7 +70,8 @@ impl Machine {
     #[inline]
     pub fn sweep(&mut self) {
         let now = self.clock.nanos();
-        self.sweeper.step(self.image.members, self.state, now);
+        self.sweeper
+            .step(self.image.members, self.state, now, &mut self.counts);
     }
 
     /// Takes the frames that came since, and returns how many there were.
@@ -204,6 +205,7 @@ impl Machine {
                 services.count(counter);
                 self.reply(&frame, error, owner, now);
             }
+            Err(Refusal::Slow(Slow::Own)) => self.refuse(&mut frame, owner, now),
             // The core asks this for a store of fragments, which is not here, and for a route that is not there.
             Err(Refusal::Slow(_)) => services.count(Counter::EngineError),
         }
@@ -244,16 +246,26 @@ impl Machine {
         else {
             return;
         };
-        let mut message = [0; LONGEST_V6];
-        let policy = &member.instance.policy;
-        let Some(length) = icmp_error::build(frame.packet(), error, policy, &mut message) else {
+        let Some(reply) = Reply::new(frame.packet(), error, &member.instance) else {
             return;
         };
         if limiter.take(now) {
             self.count(owner, Counter::IcmpErrorSent);
-            self.send_new(&[&message[..length]], now);
+            self.send_new(&[reply.outer(), reply.message()], now);
         } else {
             self.count(owner, Counter::IcmpErrorSuppressed);
+        }
+    }
+
+    /// Refuses what hosts in softwires send to the machine: it has no services for them.
+    #[cold]
+    fn refuse(&mut self, frame: &mut Frame, owner: usize, now: u64) {
+        match own::in_softwire(frame) {
+            InSoftwire::Datagram => {
+                self.count(owner, Counter::IllegalDestination);
+                self.reply(frame, IcmpError::PortUnreachable, owner, now);
+            }
+            InSoftwire::Other(counter) => self.count(owner, counter),
         }
     }
 

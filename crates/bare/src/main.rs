@@ -26,37 +26,69 @@ use core::panic::PanicInfo;
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use clock::Clock;
+use console::Wish;
 use isthmus_core::slow::limiter::Limiter;
 use isthmus_core::table::Line;
 use isthmus_image::{Fault, Image};
 use machine::{Machine, Work};
+use memory::Place;
+use serial::Serial;
 use sweeper::Sweeper;
 
 global_asm!(include_str!("boot.s"));
 
+const MEMORY: &str = "there is too little memory: give the machine more";
+
 /// Called by `boot.s`.
 #[unsafe(no_mangle)]
 extern "C" fn start(information: usize) -> ! {
-    let began = clock::ticks();
-    serial::Serial::open();
+    Serial::open();
     // SAFETY: this is the start of a PVH machine, which comes once.
-    match unsafe { boot(information, began) } {
-        Ok(mut machine) => console::run(&mut machine),
+    match unsafe { memory::begin(information) } {
+        Ok(configuration) => work(configuration),
         Err(why) => say!("isthmus: cannot start: {why}"),
     }
     halt()
 }
 
-/// Makes the machine of what the loader gave.
+/// Starts a machine with a configuration, and another one when somebody wishes so.
+fn work(mut configuration: Place) {
+    loop {
+        let began = clock::ticks();
+        // SAFETY: the machine before this one is gone.
+        let wish = match unsafe { boot(configuration, began) } {
+            Ok(mut machine) => console::run(&mut machine),
+            Err(why) => {
+                say!("isthmus: cannot start: {why}");
+                console::wait()
+            }
+        };
+        match wish {
+            Wish::End => return console::end(),
+            // SAFETY: the machine is gone.
+            Wish::Again => unsafe { memory::reclaim_all_but(configuration) },
+            // SAFETY: the machine is gone, and nobody but this has the place.
+            Wish::Load(bytes) => match unsafe { memory::reclaim_for(bytes) } {
+                Some(place) => {
+                    configuration = place;
+                    // SAFETY: likewise.
+                    for word in unsafe { place.words() } {
+                        *word = u64::from_le_bytes(Serial::read());
+                    }
+                }
+                None => return say!("isthmus: halted: {MEMORY}"),
+            },
+        }
+    }
+}
+
+/// Makes the machine of its configuration.
 ///
 /// # Safety
-/// `information` is what a PVH loader gave, and this is called once.
-unsafe fn boot(information: usize, began: u64) -> Result<Machine, &'static str> {
-    const MEMORY: &str = "there is too little memory: give the machine more";
-    // SAFETY: the caller's.
-    let words = unsafe { memory::begin(information) }?;
-    // SAFETY: who starts the machine chose this file for it; its sum is checked.
-    let image = unsafe { Image::read(words) }.map_err(Fault::explanation)?;
+/// There is no other machine.
+unsafe fn boot(configuration: Place, began: u64) -> Result<Machine, &'static str> {
+    // SAFETY: the caller's; who starts the machine chose this configuration for it, and its sum is checked.
+    let image = unsafe { Image::read(configuration.words()) }.map_err(Fault::explanation)?;
     let state = memory::take(image.head.state as usize * size_of::<Line>()).ok_or(MEMORY)?;
     // SAFETY: zeroed memory, aligned to a page, of which there is no other reference from here on; it is as long as said.
     let state = unsafe {
@@ -77,8 +109,11 @@ unsafe fn boot(information: usize, began: u64) -> Result<Machine, &'static str> 
         .map(|member| u32::try_from(member.icmp_errors).unwrap_or(u32::MAX));
     let limiters = core::array::from_fn(|_| Limiter::new(rates.next().unwrap_or(0)));
     let mut seed = [0; 32];
-    // Two starts of one image must not repeat each other.
-    let chance = [clock::ticks(), 0, 0, 0];
+    // Two starts of one image must not repeat each other, but for tests.
+    let (clock, chance) = match image.head.is_told() {
+        false => (Clock::new(began), [clock::ticks(), 0, 0, 0]),
+        true => (Clock::told(), [0; 4]),
+    };
     for ((bytes, word), chance) in seed.chunks_mut(8).zip(image.head.seed).zip(chance) {
         bytes.copy_from_slice(&(word ^ chance).to_le_bytes());
     }
@@ -91,7 +126,7 @@ unsafe fn boot(information: usize, began: u64) -> Result<Machine, &'static str> 
         counts: [[0; _]; _],
         limiters,
         random: ChaCha8Rng::from_seed(seed),
-        clock: Clock::new(began),
+        clock,
         sweeper: Sweeper::new(),
         work: Work::default(),
     })

@@ -48,18 +48,42 @@ unsafe extern "C" {
     static image_end: u8;
 }
 
+/// All memory that can be given out: from here to [`LIMIT`].
+static FIRST: AtomicUsize = AtomicUsize::new(0);
+static LIMIT: AtomicUsize = AtomicUsize::new(0);
 /// Memory that nobody has: from here to [`END`].
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 static END: AtomicUsize = AtomicUsize::new(0);
 
-/// Takes the machine's memory into use, and returns its configuration: the words of the first module.
+/// Where a configuration lies.
+#[derive(Clone, Copy)]
+pub struct Place {
+    address: usize,
+    bytes: usize,
+}
+
+impl Place {
+    /// The words there.
+    ///
+    /// # Safety
+    /// There is no other reference to them.
+    pub unsafe fn words(self) -> &'static mut [u64] {
+        // SAFETY: who made this said so; the address is aligned.
+        unsafe {
+            let first = ptr::with_exposed_provenance_mut::<u64>(self.address);
+            slice::from_raw_parts_mut(first, self.bytes / 8)
+        }
+    }
+}
+
+/// Takes the machine's memory into use, and returns the place of its configuration, which is the first module.
 ///
 /// # Errors
 /// The loader gave no configuration, or no memory.
 ///
 /// # Safety
 /// `information` is the address that a PVH loader gave, and this is called once.
-pub unsafe fn begin(information: usize) -> Result<&'static mut [u64], &'static str> {
+pub unsafe fn begin(information: usize) -> Result<Place, &'static str> {
     // SAFETY: the loader put it there, and nobody changes it.
     let start = unsafe { &*ptr::with_exposed_provenance::<Start>(information) };
     if start.magic != MAGIC || start.version == 0 {
@@ -91,16 +115,48 @@ pub unsafe fn begin(information: usize) -> Result<&'static mut [u64], &'static s
         .flat_map(|(from, to)| [(from, to.min(taken.0)), (from.max(taken.1), to)])
         .max_by_key(|(from, to)| to.saturating_sub(*from));
     let (from, to) = largest.ok_or("there is no memory")?;
-    NEXT.store((from as usize).next_multiple_of(PAGE), Ordering::Relaxed);
-    END.store(to as usize, Ordering::Relaxed);
+    FIRST.store((from as usize).next_multiple_of(PAGE), Ordering::Relaxed);
+    LIMIT.store(to as usize / PAGE * PAGE, Ordering::Relaxed);
+    reclaim();
     if !module.address.is_multiple_of(8) || taken.1 > MAPPED {
         return Err("the configuration lies where it cannot be read");
     }
-    // SAFETY: the module is memory that nobody else uses, aligned to words.
-    Ok(unsafe {
-        let first = ptr::with_exposed_provenance_mut::<u64>(module.address as usize);
-        slice::from_raw_parts_mut(first, module.size as usize / 8)
+    Ok(Place {
+        address: module.address as usize,
+        bytes: module.size as usize,
     })
+}
+
+/// Takes all memory back, for another start.
+fn reclaim() {
+    NEXT.store(FIRST.load(Ordering::Relaxed), Ordering::Relaxed);
+    END.store(LIMIT.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+/// Takes all memory back but that of the configuration.
+///
+/// # Safety
+/// Nobody has a reference to memory that was given out.
+pub unsafe fn reclaim_all_but(place: Place) {
+    reclaim();
+    if (FIRST.load(Ordering::Relaxed)..LIMIT.load(Ordering::Relaxed)).contains(&place.address) {
+        END.store(place.address, Ordering::Relaxed);
+    }
+}
+
+/// Takes all memory back, and gives the end of it to a configuration of so many bytes. `None`: it is too large.
+///
+/// # Safety
+/// Nobody has a reference to memory that was given out.
+pub unsafe fn reclaim_for(bytes: usize) -> Option<Place> {
+    reclaim();
+    let size = bytes.checked_next_multiple_of(PAGE)?;
+    let address = END.load(Ordering::Relaxed).checked_sub(size)?;
+    if address <= FIRST.load(Ordering::Relaxed) {
+        return None;
+    }
+    END.store(address, Ordering::Relaxed);
+    Some(Place { address, bytes })
 }
 
 /// Gives out zeroed memory, aligned to a page. `None`: there is too little.

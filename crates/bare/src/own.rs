@@ -1,5 +1,10 @@
-//! Packets to the machine's own addresses: it answers pings.
+//! Packets to the machine's own addresses: it answers pings, and has no services.
 
+use isthmus_core::encap::four_in_six::{self, Softwire};
+use isthmus_core::packet::Packet as _;
+use isthmus_core::reason::Counter;
+use isthmus_core::slow::own::Datagram;
+use isthmus_core::wire::ipv6;
 use smoltcp::wire::{
     Icmpv4Message, Icmpv4Packet, Icmpv6Message, Icmpv6Packet, IpProtocol, Ipv4Packet, Ipv6Packet,
 };
@@ -16,6 +21,31 @@ pub fn answer(frame: &mut Frame) -> Option<()> {
         4 => answer_v4(frame.packet_mut()),
         6 => answer_v6(frame.packet_mut()),
         _ => None,
+    }
+}
+
+/// What a host in a softwire sent to the machine.
+pub enum InSoftwire {
+    /// A datagram, which a service would take.
+    Datagram,
+    /// Nothing that has an answer.
+    Other(Counter),
+}
+
+/// Looks into a softwire (RFC 6333 section 6.5).
+pub fn in_softwire(frame: &mut Frame) -> InSoftwire {
+    let Ok(outer) = ipv6::Header::read(frame, 0) else {
+        return InSoftwire::Other(Counter::EngineError);
+    };
+    if !four_in_six::carries(outer.next_header()) {
+        return InSoftwire::Other(Counter::TunnelSource);
+    }
+    let Ok(softwire) = Softwire::open(frame, &outer) else {
+        return InSoftwire::Other(Counter::EngineError);
+    };
+    match Datagram::read(&outer, softwire.inner.bytes().unwrap_or(&[])) {
+        Some(_) => InSoftwire::Datagram,
+        None => InSoftwire::Other(Counter::IllegalDestination),
     }
 }
 

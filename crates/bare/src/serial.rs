@@ -29,6 +29,17 @@ impl Serial {
         unsafe { (port::read8(STATUS) & RECEIVED != 0).then(|| port::read8(COM1)) }
     }
 
+    /// The next bytes that come, however long that takes.
+    pub fn read<const N: usize>() -> [u8; N] {
+        core::array::from_fn(|_| {
+            loop {
+                if let Some(key) = Self::key() {
+                    return key;
+                }
+            }
+        })
+    }
+
     fn byte(byte: u8) {
         // A line that takes nothing for so long is not there: the machine does not wait for it.
         for _ in 0..100_000 {

@@ -9,6 +9,8 @@ use isthmus_core::table::Line;
 use isthmus_core::time::Instant;
 use isthmus_image::Member;
 
+use crate::host::Counts;
+
 /// Nanoseconds in which all buckets of a table have their turn.
 const ROUND: u64 = 4_000_000_000;
 /// Nanoseconds between two steps.
@@ -31,28 +33,37 @@ impl Sweeper {
 
     /// Sweeps the buckets whose turn it is at `now`, in nanoseconds.
     #[inline]
-    pub fn step(&mut self, members: &[Member], state: &[Line], now: u64) {
+    pub fn step(&mut self, members: &[Member], state: &[Line], now: u64, counts: &mut Counts) {
         if now - self.last >= STEP {
-            self.sweep(members, state, now);
+            self.sweep(members, state, now, counts);
         }
     }
 
     #[cold]
-    fn sweep(&mut self, members: &[Member], state: &[Line], now: u64) {
+    fn sweep(&mut self, members: &[Member], state: &[Line], now: u64, counts: &mut Counts) {
         let passed = core::mem::replace(&mut self.last, now);
-        for (member, next) in members.iter().zip(&mut self.next) {
+        let owners = members.iter().zip(counts).zip(&mut self.next);
+        for ((member, counts), next) in owners {
             let Some(nat) = member.instance.mechanism.nat() else {
                 continue;
             };
             let turn = turn(next, nat.layout.buckets(), now - passed);
-            nat::sweep(state, nat, Instant::from_nanos(now), turn, |_| ());
+            nat::sweep(state, nat, Instant::from_nanos(now), turn, |event| {
+                if let Some(counter) = event.counter() {
+                    counts[counter as usize] += 1;
+                }
+            });
         }
     }
 }
 
 /// The buckets from `next` on whose turn it is after some nanoseconds, and moves `next` behind them.
 fn turn(next: &mut u32, buckets: u32, passed: u64) -> Range<u32> {
-    let count = u64::from(buckets) * passed.min(ROUND) / ROUND + 1;
+    // After a long time all have their turn at once.
+    if passed >= ROUND {
+        return 0..buckets;
+    }
+    let count = u64::from(buckets) * passed / ROUND + 1;
     let from = *next;
     let to = buckets.min(from + count as u32);
     *next = if to == buckets { 0 } else { to };

@@ -93,6 +93,15 @@ impl Packet for Frame<'_> {
     }
 
     #[inline(always)]
+    fn change_word(
+        &mut self,
+        at: usize,
+        change: impl FnOnce(Word) -> Word,
+    ) -> Result<(), Truncated> {
+        self.change_payload(at, change)
+    }
+
+    #[inline(always)]
     fn replace_front(
         &mut self,
         remove: usize,

@@ -11,10 +11,10 @@ use crate::ethernet;
 
 /// The family of a packet with this type in its Ethernet header.
 #[inline(always)]
-pub(crate) fn family_of(kind: Option<u16>) -> Option<Family> {
+pub(crate) fn family_of(kind: u16) -> Option<Family> {
     match kind {
-        Some(ethernet::IPV4) => Some(Family::V4),
-        Some(ethernet::IPV6) => Some(Family::V6),
+        ethernet::IPV4 => Some(Family::V4),
+        ethernet::IPV6 => Some(Family::V6),
         _ => None,
     }
 }

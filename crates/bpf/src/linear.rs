@@ -40,18 +40,22 @@ pub(crate) trait Linear {
     /// The type of the payload of the Ethernet header.
     #[inline(always)]
     fn kind(&self) -> Option<u16> {
-        let pointer = self.pointer(0, ethernet::HEADER).ok()?;
-        // SAFETY: `pointer` checked that the header lies in the frame; its last two bytes.
-        Some(u16::from_be(unsafe { pointer.cast::<u16>().add(6).read() }))
+        self.addressed().map(|(_, kind)| kind)
     }
 
-    /// The destination in the Ethernet header; its first byte is the lowest of the number.
+    /// The destination in the Ethernet header, whose first byte is the lowest of the number, and the type of the
+    /// payload.
     #[inline(always)]
-    fn destination(&self) -> Option<u64> {
+    fn addressed(&self) -> Option<(u64, u16)> {
         let pointer = self.pointer(0, ethernet::HEADER).ok()?;
         // SAFETY: `pointer` checked that the header lies in the frame.
-        let word = unsafe { pointer.cast::<u64>().read() };
-        Some(u64::from_le(word) & 0xffff_ffff_ffff)
+        let (word, kind) = unsafe {
+            (
+                pointer.cast::<u64>().read(),
+                pointer.cast::<u16>().add(6).read(),
+            )
+        };
+        Some((u64::from_le(word) & 0xffff_ffff_ffff, u16::from_be(kind)))
     }
 
     /// Overwrites the Ethernet header.
@@ -69,6 +73,19 @@ pub(crate) trait Linear {
         let pointer = self.pointer(at + ethernet::HEADER, 4 * N)?;
         // SAFETY: `pointer` checked that these bytes lie in the frame; `Word` is a plain `u32`.
         Ok(unsafe { pointer.cast::<[Word; N]>().read() })
+    }
+
+    /// Replaces the word that begins `at` bytes into the IP packet, with one check for reading and writing.
+    #[inline(always)]
+    fn change_payload(
+        &self,
+        at: usize,
+        change: impl FnOnce(Word) -> Word,
+    ) -> Result<(), Truncated> {
+        let pointer = self.pointer(at + ethernet::HEADER, 4)?.cast::<Word>();
+        // SAFETY: `pointer` checked that these bytes lie in the frame; `Word` is a plain `u32`.
+        unsafe { pointer.write(change(pointer.read())) };
+        Ok(())
     }
 
     /// Overwrites words that begin `at` bytes into the IP packet.

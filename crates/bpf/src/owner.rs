@@ -65,6 +65,15 @@ pub(crate) fn mechanism(configured: &Configured, searched: u64) -> Option<&AnyMe
     Some(&configured.get(index)?.mechanism)
 }
 
+impl Configured {
+    /// The instance that a search found, and its number.
+    #[inline(always)]
+    fn numbered(&self, searched: u64) -> Option<(u32, &Instance)> {
+        let index = number(searched)?;
+        Some((index, self.get(index)?))
+    }
+}
+
 impl Instances for Configured {
     #[inline(always)]
     fn get(&self, index: u32) -> Option<&Instance> {
@@ -76,14 +85,19 @@ impl Instances for Configured {
         &self,
         _host: &H,
         packet: &PacketV4<impl Fn() -> u8>,
-    ) -> Option<u32> {
+    ) -> Option<(u32, &Instance)> {
         let protocol = (packet.protocol)();
-        number(find_v4(*self, packet.source, packet.destination, protocol))
+        self.numbered(find_v4(*self, packet.source, packet.destination, protocol))
     }
 
     #[inline(always)]
-    fn find_v6<M: Member, H: Host>(&self, _host: &H, source: V6, destination: V6) -> Option<u32> {
-        number(find_v6(*self, source, destination))
+    fn find_v6<M: Member, H: Host>(
+        &self,
+        _host: &H,
+        source: V6,
+        destination: V6,
+    ) -> Option<(u32, &Instance)> {
+        self.numbered(find_v6(*self, source, destination))
     }
 }
 
@@ -106,21 +120,30 @@ impl Instances for Chosen {
         &self,
         host: &H,
         packet: &PacketV4<impl Fn() -> u8>,
-    ) -> Option<u32> {
+    ) -> Option<(u32, &Instance)> {
         if self.searched != ONLY {
-            return number(self.searched);
+            return self.configured.numbered(self.searched);
         }
-        let only = M::of(&self.configured.get(0)?.mechanism)?;
-        only.owns_v4(host, packet).then_some(0)
+        let only = self.configured.get(0)?;
+        let mechanism = M::of(&only.mechanism)?;
+        mechanism.owns_v4(host, packet).then_some((0, only))
     }
 
     #[inline(always)]
-    fn find_v6<M: Member, H: Host>(&self, host: &H, source: V6, destination: V6) -> Option<u32> {
+    fn find_v6<M: Member, H: Host>(
+        &self,
+        host: &H,
+        source: V6,
+        destination: V6,
+    ) -> Option<(u32, &Instance)> {
         if self.searched != ONLY {
-            return number(self.searched);
+            return self.configured.numbered(self.searched);
         }
-        let only = M::of(&self.configured.get(0)?.mechanism)?;
-        only.owns_v6(host, source, destination).then_some(0)
+        let only = self.configured.get(0)?;
+        let mechanism = M::of(&only.mechanism)?;
+        mechanism
+            .owns_v6(host, source, destination)
+            .then_some((0, only))
     }
 
     #[inline(always)]

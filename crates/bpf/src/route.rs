@@ -117,7 +117,7 @@ pub(crate) struct NextHop {
     link: Cell<u32>,
     /// The Ethernet addresses to send with: those of the next hop, or for the kernel those that the
     /// packet came with.
-    addresses: [Cell<u16>; 6],
+    addresses: [Cell<u32>; 3],
     /// The MTU of the route; 0 if the kernel gave none.
     mtu: Cell<u16>,
     /// The [`Delivery`] as a number: 0 is the neighbour, and another small number is the neighbour in the
@@ -150,21 +150,18 @@ impl NextHop {
     /// The Ethernet addresses to send with.
     #[inline(always)]
     pub(crate) fn addresses(&self) -> Addresses {
-        let [a, b, c, d, e, f] = &self.addresses;
-        [a.get(), b.get(), c.get(), d.get(), e.get(), f.get()]
+        let [a, b, c] = &self.addresses;
+        [a.get(), b.get(), c.get()]
     }
 
     /// Sets the Ethernet addresses, field by field: for the whole the compiler calls a function, which has a
     /// frame of its own.
     #[inline(always)]
     fn set_addresses(&self, addresses: Addresses) {
-        let [a, b, c, d, e, f] = &self.addresses;
+        let [a, b, c] = &self.addresses;
         a.set(addresses[0]);
         b.set(addresses[1]);
         c.set(addresses[2]);
-        d.set(addresses[3]);
-        e.set(addresses[4]);
-        f.set(addresses[5]);
     }
 
     /// Sets the delivery to the neighbour on its link, where a program like this can send to it.
@@ -557,14 +554,11 @@ fn addresses(fib: &bpf_fib_lookup) -> Addresses {
     let source = (&raw const fib.smac).cast::<u16>();
     // SAFETY: both are six bytes at an even offset of a structure that is aligned to more. The
     // reads are volatile so that they are not joined to wider ones, which would be misaligned.
-    unsafe {
-        [
-            destination.read_volatile(),
-            destination.add(1).read_volatile(),
-            destination.add(2).read_volatile(),
-            source.read_volatile(),
-            source.add(1).read_volatile(),
-            source.add(2).read_volatile(),
-        ]
-    }
+    let half = |at: *const u16, index| u32::from(unsafe { at.add(index).read_volatile() });
+    // A BPF program is little-endian here, as the words of the header are.
+    [
+        half(destination, 0) | half(destination, 1) << 16,
+        half(destination, 2) | half(source, 0) << 16,
+        half(source, 1) | half(source, 2) << 16,
+    ]
 }

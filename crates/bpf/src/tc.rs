@@ -41,7 +41,7 @@ fn arrive(context: &Context, program: Stage) -> Option<Arrival> {
         link => link,
     };
     resume(context);
-    let family = family_of(Device::new(context).kind())?;
+    let family = family_of(Device::new(context).kind()?)?;
     if program.is(Stage::Base) && !is_ours(context, link) {
         maps::count(Counter::NotOurs);
         return None;
@@ -62,8 +62,10 @@ fn is_ours(context: &Context, device: u32) -> bool {
     let (kind, link) = unsafe { ((*skb).pkt_type, (*skb).ifindex) };
     kind == PACKET_HOST
         || Device::new(context)
-            .destination()
-            .is_some_and(|address| crate::link::whose(link, device, address) == crate::link::OURS)
+            .addressed()
+            .is_some_and(|(address, _)| {
+                crate::link::whose(link, device, address) == crate::link::OURS
+            })
 }
 
 /// Brings the headers of a packet into reach.

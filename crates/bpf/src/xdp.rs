@@ -33,21 +33,21 @@ struct Arrival {
 #[inline(always)]
 fn arrive(context: &Context, program: Stage) -> Option<Arrival> {
     let frame = Device::new(context);
-    let kind = frame.kind();
-    if let Some(ethernet::VLAN | ethernet::SERVICE_VLAN) = kind {
+    let (destination, kind) = frame.addressed()?;
+    if let ethernet::VLAN | ethernet::SERVICE_VLAN = kind {
         let vlan = resume(context);
         if vlan == Vlan::NONE {
             return None;
         }
         return Some(Arrival {
-            family: family_of(Device::new(context).kind())?,
+            family: family_of(Device::new(context).kind()?)?,
             link: vlan.link(),
             vlan,
         });
     }
     let family = family_of(kind)?;
     let link = context.ingress_ifindex() as u32;
-    if program.is(Stage::Base) && !link::takes(link, link, frame.destination()?) {
+    if program.is(Stage::Base) && !link::takes(link, link, destination) {
         maps::count(Counter::NotOurs);
         return None;
     }
@@ -125,7 +125,7 @@ pub extern "C" fn xdp_untag(context: *mut xdp_md) -> u64 {
     if device == 0 {
         return 0;
     }
-    let Some(destination) = frame.destination() else {
+    let Some((destination, _)) = frame.addressed() else {
         return 0;
     };
     if !link::takes(link, device, destination) {

@@ -65,15 +65,19 @@ impl Change {
     }
 }
 
-/// A one's-complement sum of 16-bit words, not yet folded.
+/// A one's-complement sum of 16-bit words, not yet folded. It is below [`ZERO_ABOVE`]: a packet has fewer than 2^14
+/// words of 32 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum(u64);
+
+/// A multiple of 2^16 - 1, and so a zero in one's-complement arithmetic, which is more than any sum.
+const ZERO_ABOVE: u64 = 0xffff << 32;
 
 impl Sum {
     /// The empty sum.
     pub const ZERO: Self = Self(0);
 
-    /// The sum with one more word. Up to 2^32 words may be added.
+    /// The sum with one more word.
     #[inline(always)]
     pub const fn word(self, word: Word) -> Self {
         Self(self.0 + word.0 as u64)
@@ -117,7 +121,7 @@ impl Sum {
         sum = (sum >> 32) + (sum & 0xffff_ffff);
         sum = (sum >> 16) + (sum & 0xffff);
         sum = (sum >> 16) + (sum & 0xffff);
-        sum = (sum >> 16) + (sum & 0xffff);
+        sum += sum >> 16;
         u16::from_be(sum as u16)
     }
 
@@ -146,11 +150,10 @@ impl Delta {
     /// No change.
     pub const NONE: Self = Self(Sum::ZERO);
 
-    /// The change from `old` to `new`: `new + ~old`.
+    /// The change from `old` to `new`: `new - old`, above a zero that is large enough.
     #[inline(always)]
     pub const fn between(old: Sum, new: Sum) -> Self {
-        // The complement of a folded sum is its negative in one's-complement arithmetic.
-        Self(Sum(new.0 + (!old.fold()).to_be() as u64))
+        Self(Sum(new.0 + ZERO_ABOVE - old.0))
     }
 
     /// The checksum field after this change: RFC 1624 equation 3, `~(~old + change)`.

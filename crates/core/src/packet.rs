@@ -101,6 +101,20 @@ pub trait Packet {
     /// [`Truncated`] if `at + 4 * N` is past the end; nothing is written then.
     fn set_words<const N: usize>(&mut self, at: usize, words: [Word; N]) -> Result<(), Truncated>;
 
+    /// Replaces the word that starts `at` bytes into the packet.
+    ///
+    /// # Errors
+    /// [`Truncated`] if `at + 4` is past the end; nothing is written then.
+    #[inline(always)]
+    fn change_word(
+        &mut self,
+        at: usize,
+        change: impl FnOnce(Word) -> Word,
+    ) -> Result<(), Truncated> {
+        let [word] = self.words::<1>(at)?;
+        self.set_words(at, [change(word)])
+    }
+
     /// Replaces the first `remove` bytes by `insert` bytes of unspecified content, which the
     /// caller then writes in full. `family` is that of the header that the caller will write.
     ///
@@ -173,19 +187,13 @@ pub fn patch_complete<P: Packet + ?Sized>(
     } else {
         (at - 2, false)
     };
-    let [word] = packet.words::<1>(word_at)?;
-    let old = if field_is_high {
-        word.high()
-    } else {
-        word.low()
-    };
-    let new = change.apply(old, kind);
-    let word = if field_is_high {
-        Word::from_halves(new, word.low())
-    } else {
-        Word::from_halves(word.high(), new)
-    };
-    packet.set_words(word_at, [word])
+    packet.change_word(word_at, |word| {
+        if field_is_high {
+            Word::from_halves(change.apply(word.high(), kind), word.low())
+        } else {
+            Word::from_halves(word.high(), change.apply(word.low(), kind))
+        }
+    })
 }
 
 /// Verifies the Internet checksum over `length` bytes that start `at` bytes into the packet, and over a

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use arc_swap::ArcSwap;
 use isthmus_core::address::V4;
-use isthmus_core::config::{Instance, Policy};
+use isthmus_core::config::Instance;
 use isthmus_core::mechanism::Mechanism as _;
 use isthmus_core::mechanism::instances::MOST_INSTANCES;
 use isthmus_core::time::Span;
@@ -116,13 +116,13 @@ impl Ruleset {
         Limits::of_datagrams(datagrams.sum::<usize>().max(FEWEST_DATAGRAMS))
     }
 
-    /// Returns how an instance treats headers, and its limit for ICMP errors.
+    /// Returns an instance, and its limit for ICMP errors.
     #[must_use]
-    pub fn errors_of(&self, owner: Owner) -> Option<(&Policy, &Limiter)> {
+    pub fn errors_of(&self, owner: Owner) -> Option<(&Instance, &Limiter)> {
         let Owner::Instance(index) = owner else {
             return None;
         };
         let instance = self.instances.get(index as usize)?;
-        Some((&instance.policy, self.limiters.get(index as usize)?))
+        Some((instance, self.limiters.get(index as usize)?))
     }
 }

@@ -6,19 +6,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isthmus_alg::{Applications, Direction, Rewritten};
-use isthmus_core::encap::four_in_six;
 use isthmus_core::gateway;
 use isthmus_core::host::Host;
 use isthmus_core::packet::{Family, Packet};
 use isthmus_core::reason::Counter;
-use isthmus_core::slow::icmp_error::{self, LONGEST_V6};
+use isthmus_core::slow::reply::Reply;
 use isthmus_core::slow::segment::{self, Segments};
 use isthmus_core::slow::split::Pieces;
 use isthmus_core::slow::unexpected;
 use isthmus_core::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
-use isthmus_core::wire::ipv6;
-use isthmus_core::wire::tuple::Ends;
-use isthmus_core::word::Word;
 
 use crate::buffer::{Buffer, HEADROOM};
 use crate::counters::Owner;
@@ -394,57 +390,21 @@ fn segments(packet: &mut Buffer<'_>, host: &mut UserHost<'_>, out: &mut impl Out
     }
 }
 
-/// Returns the outer header and the inner packet of a packet in a private softwire, whose addresses have a
-/// meaning only within it (RFC 6333). Returns `None` for others, and for an error about the outer packet.
-fn private_softwire<'a>(
-    packet: &'a [u8],
-    error: IcmpError,
-    host: &UserHost<'_>,
-) -> Option<(ipv6::Header, &'a [u8])> {
-    let Owner::Instance(index) = host.owner else {
-        return None;
-    };
-    let instance = host.ruleset.instances().get(index as usize)?;
-    if !instance.mechanism.private_softwires()
-        || matches!(error, IcmpError::ParameterProblem(_))
-        || packet.first()? >> 4 != 6
-    {
-        return None;
-    }
-    let (words, _) = packet.as_chunks::<4>();
-    let outer = ipv6::Header(words.first_chunk::<10>()?.map(Word::from_bytes));
-    Some((outer, packet.get(segment::carried(packet)?..)?))
-}
-
 /// Sends an ICMP error to the sender of a packet, within the rate limit of its instance.
 #[cold]
 fn reply(original: &[u8], error: IcmpError, host: &mut UserHost<'_>, out: &mut impl Output) {
-    let Some((policy, limiter)) = host.ruleset.errors_of(host.owner) else {
+    let Some((instance, limiter)) = host.ruleset.errors_of(host.owner) else {
         return;
     };
-    // An error about a packet from a private softwire returns through the softwire.
-    let (outer, original) = match private_softwire(original, error, host) {
-        Some((outer, inner)) => (Some(outer), inner),
-        None => (None, original),
-    };
-    let mut message = [0; LONGEST_V6];
-    let Some(length) = icmp_error::build(original, error, policy, &mut message) else {
+    let Some(reply) = Reply::new(original, error, instance) else {
         return;
     };
-    if limiter.take(host.now) {
-        host.count(Counter::IcmpErrorSent);
-        match outer {
-            None => out.parts(&message[..length], &[]),
-            Some(outer) => {
-                let ends = Ends {
-                    source: outer.destination(),
-                    destination: outer.source(),
-                };
-                let header = four_in_six::outer(ends, 0, length as u16).0;
-                out.parts(header.map(Word::bytes).as_flattened(), &message[..length]);
-            }
-        }
-    } else {
-        host.count(Counter::IcmpErrorSuppressed);
+    if !limiter.take(host.now) {
+        return host.count(Counter::IcmpErrorSuppressed);
+    }
+    host.count(Counter::IcmpErrorSent);
+    match reply.outer() {
+        [] => out.parts(reply.message(), &[]),
+        outer => out.parts(outer, reply.message()),
     }
 }

@@ -2,8 +2,7 @@
 //! packet path removes no state.
 
 use isthmus_core::mechanism::Mechanism as _;
-use isthmus_core::nat::{Event, sweep};
-use isthmus_core::reason::Counter;
+use isthmus_core::nat::sweep;
 use isthmus_core::time::Instant;
 
 use crate::counters::{Counters, Owner};
@@ -19,13 +18,9 @@ pub fn sweep_all(ruleset: &Ruleset, state: &Region, now: u64, counters: &Counter
         };
         let buckets = 0..nat.layout.buckets();
         sweep(state, nat, now, buckets, |event| {
-            let counter = match event {
-                Event::BindingRemoved(_) => Counter::BindingRemoved,
-                Event::SessionRemoved(_) => Counter::SessionRemoved,
-                // Other counters are counted where the event happens.
-                _ => return,
-            };
-            counters.add(Owner::Instance(number), counter, 1);
+            if let Some(counter) = event.counter() {
+                counters.add(Owner::Instance(number), counter, 1);
+            }
         });
     }
 }

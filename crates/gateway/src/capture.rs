@@ -37,7 +37,7 @@ pub enum CaptureError {
 /// # Errors
 /// See [`CaptureError`].
 pub fn user(document: &Document, seed: u64) -> Result<UserTranslator, CaptureError> {
-    let compiled = document.compile(&secrets(seed))?;
+    let compiled = document.compile(&Secrets::repeated(seed))?;
     let state = Region::anonymous(compiled.state_lines)?;
     fill_tables(&compiled, &state)?;
     Ok(UserTranslator::new(compiled.ruleset()?, state, seed))
@@ -62,7 +62,7 @@ pub fn kernel(
     seed: u64,
     programs: Programs,
 ) -> Result<KernelTranslator, CaptureError> {
-    let compiled = document.compile(&secrets(seed))?;
+    let compiled = document.compile(&Secrets::repeated(seed))?;
     let (ruleset, lines) = (compiled.ruleset()?, compiled.state_lines);
     let translator = match programs {
         Programs::Fresh(hook) => KernelTranslator::new(hook, ruleset, lines, seed)?,
@@ -79,17 +79,4 @@ fn fill_tables(compiled: &Compiled, state: &Region) -> Result<(), CaptureError> 
             binding: Box::new(binding),
             error,
         })
-}
-
-/// Returns the secrets for a seed. They need not be secret here, but the same seed must give the same
-/// choices (SplitMix64).
-fn secrets(seed: u64) -> Secrets {
-    let mut state = seed;
-    let words: [u64; 8] = std::array::from_fn(|_| {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let word = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ word >> 31
-    });
-    words.into()
 }

@@ -18,6 +18,7 @@ pub mod metrics;
 pub mod pref64;
 pub mod privilege;
 pub mod records;
+mod rights;
 pub mod softwire46;
 pub mod who;
 mod worker;

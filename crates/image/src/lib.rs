@@ -54,6 +54,17 @@ pub struct Head {
     pub state: u32,
     /// The key of the random numbers.
     pub seed: [u64; 4],
+    /// 1: the console tells the time, and random numbers begin with `seed` alone, so that a run can be repeated. 0: the
+    /// machine has a clock.
+    pub told: u64,
+}
+
+impl Head {
+    /// Whether the console tells the time.
+    #[must_use]
+    pub const fn is_told(&self) -> bool {
+        self.told != 0
+    }
 }
 
 /// An instance with the settings of its engine.
@@ -316,6 +327,7 @@ mod tests {
             rules: 1,
             state: 0,
             seed: [0; 4],
+            told: 0,
         };
         words[..HEAD].copy_from_slice(bytemuck::cast_slice(&[head]));
         words

@@ -15,6 +15,7 @@
 //! * [`services`], [`tools`]: real servers, and the tools that use them
 //! * [`applications`]: the applications that work between two hosts
 //! * [`world`], [`checks`]: a whole network with servers, and the checks of it
+//! * [`bare`]: the machine without an operating system, in an emulator
 //! * [`attack`]: attacks on a gateway, each with a victim beside it
 //! * [`mod@bench`], [`demo`]: the benchmarks and the demonstration of `isthmus lab`
 //! * [`experiment`], [`results`]: the experiments of the papers and RFCs, and the results of a run
@@ -31,6 +32,7 @@ pub mod advise;
 pub mod amount;
 pub mod applications;
 pub mod attack;
+pub mod bare;
 pub mod bench;
 pub mod bound;
 pub mod checks;
@@ -67,6 +69,7 @@ pub mod summary;
 pub mod tester;
 pub mod tools;
 pub mod topology;
+pub mod validity;
 pub mod wire;
 pub mod world;
 

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::{
     LabError, Result, leftovers,
+    measure::TESTER_CPU,
     netns::Namespace,
     plan,
     process::{self, Process},
@@ -46,7 +47,7 @@ impl Web {
     /// Starts it on the IPv4-only host, port 80.
     pub fn start(network: &Network) -> Result<Self> {
         let listen = format!("listen {}:80;", plan::HOST4);
-        let served = start_nginx(network.host4()?, None, &listen)?;
+        let served = start_nginx(network.host4()?, Some(TESTER_CPU), &listen)?;
         leftovers::write(&served.directory.path().join("index.html"), PAGE)?;
         write_noise(&served.directory.path().join(FILE_NAME), FILE_SIZE)?;
         Ok(Self(served))
@@ -65,7 +66,7 @@ pub struct Files(#[expect(dead_code, reason = "it serves until it is dropped")] 
 impl Files {
     /// Starts it on a node, port 80, with a file of each size in octets.
     pub fn serve(node: &Namespace, sizes: &[usize]) -> Result<Self> {
-        let served = start_nginx(node, None, "listen 80; listen [::]:80;")?;
+        let served = start_nginx(node, Some(TESTER_CPU), "listen 80; listen [::]:80;")?;
         Self::with_noise(served, sizes)
     }
 

@@ -6,8 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
+    amount,
     measure::{self, median},
     results::{Better, ExperimentInfo, Outcome, Planned, Point, Quantity, Run, SubjectInfo, Trial},
+    validity::BEATEN,
 };
 
 /// All figures of a run.
@@ -55,6 +57,9 @@ pub struct Figure {
     /// The first and the 99th percentile: of the samples (medians over the repetitions) where trials have kept them,
     /// else of the repetitions; absent if there is only one repetition.
     pub spread: Option<[f64; 2]>,
+    /// The 95 % confidence interval of the value: of the median over six repetitions or more; of fewer, from the least to
+    /// the greatest end of their own intervals. Absent if neither is known.
+    pub interval: Option<[f64; 2]>,
     /// The bound of the model.
     pub bound: Option<f64>,
     /// The rate or time of the tester without a device.
@@ -87,6 +92,8 @@ pub enum Cause<'a> {
     Void(&'a str),
     /// `run.json` does not describe the experiment or the subject, or the trial has no points.
     Empty,
+    /// It has no figure at this place on the axis.
+    Gap(u64, &'a str),
     /// It has not been run yet.
     Left,
 }
@@ -114,6 +121,9 @@ impl<'a> Summary<'a> {
                 experiment(run, &trial.planned),
                 subject(run, &trial.planned),
             );
+            for gap in &trial.gaps {
+                trouble(&trial.planned, Cause::Gap(gap.at as u64, &gap.why));
+            }
             match &trial.outcome {
                 Outcome::NotRun(why) => trouble(&trial.planned, Cause::NotRun(why)),
                 Outcome::Void(why) => trouble(&trial.planned, Cause::Void(why)),
@@ -144,6 +154,31 @@ impl<'a> Summary<'a> {
             troubles: troubles.into_values().collect(),
             measured,
         }
+    }
+
+    /// Returns the figures that are better than their bounds, in words. There must be none: the measurement or the model
+    /// is wrong.
+    pub fn beaten(&self) -> Vec<String> {
+        let mut beaten = Vec::new();
+        for answers in &self.experiments {
+            let quantity = answers.experiment.quantity;
+            for line in &answers.lines {
+                for figure in &line.figures {
+                    if let Some(bound) = figure.bound.filter(|_| figure.beats_its_bound(quantity)) {
+                        beaten.push(format!(
+                            "{}, {} {} at {}: {}, bound {}",
+                            answers.experiment.name,
+                            line.subject.name,
+                            line.series,
+                            amount::place(figure.at),
+                            amount::amount(quantity, figure.value()),
+                            amount::amount(quantity, bound),
+                        ));
+                    }
+                }
+            }
+        }
+        beaten
     }
 
     /// Returns the figures of an experiment; `None` if the run does not have it.
@@ -258,6 +293,14 @@ impl<'a> ExperimentSummary<'a> {
         series
     }
 
+    /// Returns whether a series is a part of another one, as the 99.9th percentile of a delay is one of its direction.
+    pub fn is_part(&self, series: &str) -> bool {
+        self.lines.iter().any(|line| {
+            let rest = series.strip_prefix(line.series);
+            rest.is_some_and(|rest| rest.starts_with(' ') && rest != " ways")
+        })
+    }
+
     /// Returns the places on the axis that have figures, from the least.
     pub fn places(&self) -> Vec<f64> {
         let figures = self.lines.iter().flat_map(|line| &line.figures);
@@ -287,9 +330,18 @@ impl Figure {
             let middle = |end: usize| middle(kept.iter().map(|spread| spread[end]));
             middle(0).zip(middle(1)).map(|(low, high)| [low, high])
         };
+        let mut sorted = values.clone();
+        sorted.sort_by(f64::total_cmp);
+        let each: Option<Vec<[f64; 2]>> = points.iter().map(|point| point.interval).collect();
+        let all = each.and_then(|each| {
+            let wider =
+                |one: [f64; 2], other: [f64; 2]| [one[0].min(other[0]), one[1].max(other[1])];
+            each.into_iter().reduce(wider)
+        });
         Self {
             at,
             values,
+            interval: measure::median_interval(&sorted).or(all),
             samples: points
                 .iter()
                 .fold(0, |sum, point| sum.saturating_add(point.samples)),
@@ -318,6 +370,18 @@ impl Figure {
             Better::Lower => bound / value,
         };
         share.is_finite().then_some(share)
+    }
+
+    /// Returns whether it is better than its bound by more than the clocks' error.
+    pub fn beats_its_bound(&self, quantity: Quantity) -> bool {
+        self.efficiency(quantity)
+            .is_some_and(|share| share > 1.0 + BEATEN)
+    }
+
+    /// Returns whether it is where the search ended, and not a limit that was found.
+    pub fn is_open(&self, quantity: Quantity) -> bool {
+        matches!(quantity, Quantity::Capacity | Quantity::Burst)
+            && self.ceiling.is_some_and(|end| self.value() >= end)
     }
 
     /// Returns whether the tester, not the subject, may have set the value: more than half of the tester's own rate,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{
     LabError, Result,
     generator::pin,
-    measure::median,
+    measure::{TESTER_CPU, median},
     netns::Namespace,
     process,
     services::{self, numbered_name},
@@ -169,7 +169,7 @@ pub fn ping(
     interval: Duration,
     size: u32,
 ) -> Result<Vec<f64>> {
-    let mut command = client.command("ping");
+    let mut command = client.command_on(TESTER_CPU, "ping");
     command.args(["-n", "-W", "1", "-c", &count.to_string()]);
     command.args(["-i", &format!("{:.4}", interval.as_secs_f64())]);
     command.args(["-s", &size.to_string(), address]);

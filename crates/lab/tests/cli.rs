@@ -108,6 +108,7 @@ fn made_up_run(place: &Path, id: &str, seconds: f64) {
             planned: planned(repetition),
             seconds: 0.0,
             outcome: Outcome::Measured(vec![Point::new("both", 0.0, value)]),
+            gaps: vec![],
         };
         directory.keep(repetition as usize, trial).unwrap();
     }

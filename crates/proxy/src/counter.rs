@@ -20,6 +20,8 @@ isthmus_core::counters! {
         RequestForwarded = "request-forwarded", Request;
         /// Tunnels by `CONNECT` (RFC 9110 section 9.3.6).
         TunnelConnect = "tunnel-connect", Request;
+        /// Changes of a connection's protocol, such as to WebSocket (RFC 9110 section 7.8).
+        TunnelUpgrade = "tunnel-upgrade", Request;
         /// Requests by their host, without the setting of a proxy.
         RequestSite = "request-site", Request;
         /// Tunnels by the server name of TLS (RFC 6066 section 3).
@@ -43,7 +45,7 @@ isthmus_core::counters! {
         PortRefused = "port-refused", Refused;
         /// Requests to the machine itself, to loopback, link-local or multicast addresses; 403 was sent.
         DestinationRefused = "destination-refused", Refused;
-        /// Requests that contradict themselves or are not for a proxy; 400, 405 or 501 was sent.
+        /// Requests that contradict themselves or are not for a proxy; 400, 405, 414, 417 or 501 was sent.
         BadRequest = "bad-request", Refused;
         /// Requests that this proxy had forwarded before; 502 was sent.
         Loop = "loop", Refused;

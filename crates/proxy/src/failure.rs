@@ -19,6 +19,15 @@ pub enum Failure {
     /// It is one for an origin server.
     #[error("this is a proxy: the request needs an absolute URI, or the method CONNECT")]
     NotForAProxy,
+    /// Its target is longer than any that is taken (RFC 9110 section 15.5.15).
+    #[error("the URI is longer than {0} octets")]
+    LongTarget(usize),
+    /// Its content is encoded for the transfer by other means than chunks (RFC 9112 section 6.1).
+    #[error("only chunked is known as a transfer coding")]
+    Coding,
+    /// It expects what nobody knows (RFC 9110 section 10.1.1).
+    #[error("only 100-continue is known as an expectation")]
+    Expectation,
     /// Its scheme is not `http`.
     #[error("a request with an absolute URI can be one of http only; use CONNECT for others")]
     Scheme,
@@ -66,7 +75,9 @@ impl Failure {
     pub fn status(&self) -> StatusCode {
         match self {
             Self::BadRequest(_) | Self::NoTarget(_) | Self::NotForAProxy => StatusCode::BAD_REQUEST,
-            Self::Scheme => StatusCode::NOT_IMPLEMENTED,
+            Self::LongTarget(_) => StatusCode::URI_TOO_LONG,
+            Self::Expectation => StatusCode::EXPECTATION_FAILED,
+            Self::Scheme | Self::Coding => StatusCode::NOT_IMPLEMENTED,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::Unauthenticated => StatusCode::PROXY_AUTHENTICATION_REQUIRED,
             Self::Port(_) | Self::Destination(_) | Self::LocalName => StatusCode::FORBIDDEN,
@@ -86,6 +97,9 @@ impl Failure {
             Self::BadRequest(_)
             | Self::NoTarget(_)
             | Self::NotForAProxy
+            | Self::LongTarget(_)
+            | Self::Coding
+            | Self::Expectation
             | Self::Scheme
             | Self::Method => "http_request_error",
             Self::Unauthenticated | Self::Port(_) | Self::LocalName => "http_request_denied",
@@ -100,6 +114,12 @@ impl Failure {
         }
     }
 
+    /// Whether nobody knows where the next request of the client begins, so that there is none.
+    #[must_use]
+    pub fn is_last(&self) -> bool {
+        matches!(self, Self::BadRequest(_) | Self::Coding)
+    }
+
     /// What is counted.
     #[must_use]
     pub fn counter(&self) -> Counter {
@@ -107,6 +127,9 @@ impl Failure {
             Self::BadRequest(_)
             | Self::NoTarget(_)
             | Self::NotForAProxy
+            | Self::LongTarget(_)
+            | Self::Coding
+            | Self::Expectation
             | Self::Scheme
             | Self::Method => Counter::BadRequest,
             Self::Unauthenticated => Counter::Unauthenticated,

@@ -1,7 +1,7 @@
 //! The head of a request, as a proxy reads and rewrites it (RFC 9110 section 7, RFC 9112 section 3).
 
 use hyper::header::{
-    CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
+    CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
     PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use hyper::http::request;
@@ -22,6 +22,8 @@ const OF_ONE_CONNECTION: [HeaderName; 8] = [
     TRANSFER_ENCODING,
     UPGRADE,
 ];
+/// Octets of a target, at most. 8,000 are asked for (RFC 9112 section 3).
+const LONGEST_TARGET: usize = 16 * 1024;
 const MAX_FORWARDS: HeaderName = HeaderName::from_static("max-forwards");
 
 /// Whom a client takes us for.
@@ -49,22 +51,12 @@ pub enum Wish {
 /// # Errors
 /// Why it cannot be done.
 pub fn read(head: &request::Parts, role: Role, pseudonym: &str) -> Result<Wish, Failure> {
-    let hosts = head.headers.get_all(HOST).iter().count();
-    // RFC 9112 section 3.2.
-    if hosts > 1 || (hosts == 0 && head.version == Version::HTTP_11) {
-        return Err(Failure::BadRequest(
-            "it needs one Host, and has another number",
-        ));
-    }
-    if head.headers.get_all(CONTENT_LENGTH).iter().count() > 1 {
-        return Err(Failure::BadRequest("it has several lengths"));
-    }
+    plain(head)?;
     if let Role::Sites(port) = role {
         return site(head, port, pseudonym);
     }
     if head.method == Method::CONNECT {
-        let authority = head.uri.authority().ok_or(Failure::NotForAProxy)?;
-        return Ok(Wish::Tunnel(Target::parse(authority.as_str(), None)?));
+        return tunnel(head);
     }
     if head.method == Method::TRACE {
         // It would show a client what other proxies added for the server.
@@ -84,6 +76,92 @@ pub fn read(head: &request::Parts, role: Role, pseudonym: &str) -> Result<Wish, 
         return Ok(Wish::Answer);
     }
     Ok(Wish::Forward(target))
+}
+
+/// What holds for every request: nothing in it can be read in two ways.
+fn plain(head: &request::Parts) -> Result<(), Failure> {
+    let hosts = head.headers.get_all(HOST).iter().count();
+    // RFC 9112 section 3.2.
+    if hosts > 1 || (hosts == 0 && head.version == Version::HTTP_11) {
+        return Err(Failure::BadRequest(
+            "it needs one Host, and has another number",
+        ));
+    }
+    if !head.headers.get(HOST).is_none_or(is_host) {
+        return Err(Failure::BadRequest(
+            "its Host is neither a name nor an address",
+        ));
+    }
+    if head.headers.get_all(CONTENT_LENGTH).iter().count() > 1 {
+        return Err(Failure::BadRequest("it has several lengths"));
+    }
+    if !is_readable(&head.headers) {
+        return Err(Failure::Coding);
+    }
+    let length = head
+        .uri
+        .path_and_query()
+        .map_or(0, |path| path.as_str().len());
+    if length > LONGEST_TARGET {
+        return Err(Failure::LongTarget(LONGEST_TARGET));
+    }
+    // HTTP/1.0 has no expectations (RFC 9110 section 10.1.1).
+    let expects = head
+        .headers
+        .get(EXPECT)
+        .filter(|_| head.version == Version::HTTP_11);
+    match expects {
+        Some(value) if !value.as_bytes().eq_ignore_ascii_case(b"100-continue") => {
+            Err(Failure::Expectation)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a value is a host with or without a port, or empty (RFC 9110 section 7.2, RFC 3986 section 3.2.2).
+fn is_host(value: &HeaderValue) -> bool {
+    let Ok(text) = value.to_str() else {
+        return false;
+    };
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, port),
+        _ => (text, ""),
+    };
+    let of_name = |b: u8| b.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=".contains(&b);
+    let is_literal = || {
+        let inner = host
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        inner.is_some_and(|inner| inner.bytes().all(|b| of_name(b) || b == b':'))
+    };
+    port.bytes().all(|b| b.is_ascii_digit()) && (host.bytes().all(of_name) || is_literal())
+}
+
+/// Whether the content can be read: it has no coding for the transfer, or is in chunks (RFC 9112 section 6.1).
+pub(crate) fn is_readable(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => true,
+        (Some(one), None) => one.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked"),
+        (Some(_), Some(_)) => false,
+    }
+}
+
+/// RFC 9110 section 9.3.6: a host and a port, and no content.
+fn tunnel(head: &request::Parts) -> Result<Wish, Failure> {
+    let has_content = [CONTENT_LENGTH, TRANSFER_ENCODING]
+        .iter()
+        .any(|name| head.headers.contains_key(name));
+    match head.uri.authority() {
+        Some(authority) if head.uri.scheme().is_none() => {
+            let target = Target::parse(authority.as_str(), None)?;
+            match has_content {
+                true => Err(Failure::BadRequest("CONNECT has no content")),
+                false => Ok(Wish::Tunnel(target)),
+            }
+        }
+        _ => Err(Failure::NotForAProxy),
+    }
 }
 
 /// The same of a client that takes us for the server: the host says where, and the port is that of the client.
@@ -118,14 +196,10 @@ pub fn rewrite(head: &mut request::Parts, target: &Target, pseudonym: &str) -> R
         head.headers
             .insert(MAX_FORWARDS, HeaderValue::from(left.saturating_sub(1)));
     }
-    let path = match head.uri.path_and_query() {
-        // RFC 9112 section 3.2.4.
-        Some(path) if head.method == Method::OPTIONS && matches!(path.as_str(), "" | "/") => {
-            PathAndQuery::from_static("*")
-        }
-        Some(path) => path.clone(),
-        None => PathAndQuery::from_static("/"),
-    };
+    let path = head.uri.path_and_query();
+    let path = path
+        .cloned()
+        .unwrap_or_else(|| PathAndQuery::from_static("/"));
     let authority = match target.port {
         80 => target.to_string().trim_end_matches(":80").to_owned(),
         _ => target.to_string(),
@@ -288,6 +362,5 @@ mod tests {
         let target = Target::parse("a.example", Some(80)).unwrap();
         rewrite(&mut head, &target, "x").unwrap();
         assert_eq!(head.headers[MAX_FORWARDS], "2");
-        assert_eq!(head.uri, "*");
     }
 }

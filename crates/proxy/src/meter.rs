@@ -13,6 +13,7 @@ use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use crate::counter::{Counter, Counters};
+use crate::interim::Interim;
 
 /// The octets of one client's connection.
 pub(crate) struct Meter {
@@ -84,6 +85,16 @@ impl Meter {
 pub(crate) struct Metered {
     pub(crate) stream: TcpStream,
     pub(crate) meter: Arc<Meter>,
+    /// What was read already.
+    pub(crate) early: Vec<u8>,
+    pub(crate) interim: Arc<Interim>,
+}
+
+impl Metered {
+    /// The connection alone, and what was read of it beyond what hyper has taken, and what that has left.
+    pub(crate) fn ended(self, left: &[u8]) -> (TcpStream, Vec<u8>) {
+        (self.stream, [left, &self.early].concat())
+    }
 }
 
 impl AsyncRead for Metered {
@@ -92,6 +103,13 @@ impl AsyncRead for Metered {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.early.is_empty() {
+            let octets = self.early.len().min(buffer.remaining());
+            buffer.put_slice(&self.early[..octets]);
+            self.early.drain(..octets);
+            self.meter.up(octets);
+            return Poll::Ready(Ok(()));
+        }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         self.meter.up(buffer.filled().len() - before);
@@ -124,8 +142,11 @@ impl AsyncWrite for Metered {
         self.stream.is_write_vectored()
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+    /// Writes what goes between two responses: hyper has nothing left of the one before when it flushes.
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let written = ready!(self.interim.poll_write(&self.stream, context))?;
+        self.meter.down(written);
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -9,22 +9,20 @@ use std::time::Duration;
 use socket2::{Domain, Socket, Type};
 use thiserror::Error;
 use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
 use crate::config::{Config, ConfigError, Protocol};
 use crate::counter::Counters;
 use crate::engine::{Engine, Lasting};
-use crate::http::{self, Role};
+use crate::http;
 use crate::journal::Journal;
 use crate::proxy_header::Ends;
+use crate::workers::Workers;
 use crate::{sites, socks_server};
 
 const BACKLOG: i32 = 1_024;
 /// Pause when no connection can be accepted, such as for lack of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Threads, at most: a gateway has other work, too.
-const MOST_THREADS: usize = 8;
 
 /// Why a proxy could not start, or take a new configuration.
 #[derive(Debug, Error)]
@@ -61,13 +59,19 @@ struct Listening {
     /// As it was asked for.
     wanted: SocketAddr,
     local: SocketAddr,
-    task: JoinHandle<()>,
+    /// One on each worker.
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Listening {
+    fn abort(&self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
 }
 
 /// A running proxy. [`Handle::stop`] ends it, and so does dropping it.
 pub struct Handle {
-    /// Of its own, so that bulk traffic does not keep others of the process waiting. `None` once it has ended.
-    runtime: Option<Runtime>,
+    workers: Workers,
     current: Current,
     lasting: Arc<Lasting>,
     listening: Vec<Listening>,
@@ -90,17 +94,11 @@ impl Server {
     /// See [`StartError`]. Nothing is left running then.
     pub fn start(config: &Config) -> Result<Handle, StartError> {
         config.check()?;
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(threads.min(MOST_THREADS))
-            .thread_name("proxy")
-            .enable_all()
-            .build()
-            .map_err(StartError::Thread)?;
+        let workers = Workers::start().map_err(StartError::Thread)?;
         let lasting = Arc::new(Lasting::new());
         let engine = Engine::new(config, journal(config, &lasting)?, &lasting, None);
         let mut handle = Handle {
-            runtime: Some(runtime),
+            workers,
             current: Arc::new(RwLock::new(Arc::new(engine))),
             lasting,
             listening: Vec::new(),
@@ -129,7 +127,7 @@ impl Handle {
                 let engine = Engine::new(config, journal, &self.lasting, Some(&before));
                 *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(engine);
                 self.listening = kept.into_iter().chain(new).collect();
-                gone.iter().for_each(|it| it.task.abort());
+                gone.iter().for_each(Listening::abort);
                 Ok(())
             }
             Err(error) => {
@@ -153,9 +151,11 @@ impl Handle {
     /// Ends it, and all connections with it.
     pub async fn stop(mut self) {
         for listening in self.listening.drain(..) {
-            listening.task.abort();
-            // Afterwards somebody else may listen there.
-            let _ = listening.task.await;
+            listening.abort();
+            for task in listening.tasks {
+                // Afterwards somebody else may listen there.
+                let _ = task.await;
+            }
         }
     }
 
@@ -180,29 +180,20 @@ impl Handle {
     }
 
     fn listen_on(&self, protocol: Protocol, wanted: SocketAddr) -> io::Result<Listening> {
-        let ended = || io::Error::other("the proxy has ended");
-        let runtime = self.runtime.as_ref().ok_or_else(ended)?;
-        let listener = {
-            let _guard = runtime.enter();
-            TcpListener::from_std(bind(wanted)?)?
-        };
-        let local = listener.local_addr()?;
-        let task = runtime.spawn(accept(listener, local, protocol, self.current.clone()));
+        let sockets = bind(wanted, self.workers.len())?;
+        let local = sockets[0].local_addr()?;
+        let accepting = sockets.into_iter().zip(self.workers.iter());
+        let accepting = accepting.map(|(socket, worker)| {
+            let _guard = worker.enter();
+            let listener = TcpListener::from_std(socket)?;
+            Ok(worker.spawn(accept(listener, local, protocol, self.current.clone())))
+        });
         Ok(Listening {
             protocol,
             wanted,
             local,
-            task,
+            tasks: accepting.collect::<io::Result<_>>()?,
         })
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        // Waiting for threads is not for those of another runtime.
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
     }
 }
 
@@ -217,7 +208,26 @@ fn journal(config: &Config, lasting: &Lasting) -> Result<Journal, StartError> {
     Journal::open(path, &lasting.counters).map_err(failed)
 }
 
-fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+/// Sockets that share an address: the kernel gives each connection to one of them.
+fn bind(wanted: SocketAddr, number: usize) -> io::Result<Vec<std::net::TcpListener>> {
+    let first = socket(wanted)?;
+    // Whoever has the address already is an error, and not somebody to share with.
+    first.bind(&wanted.into())?;
+    first.set_reuse_port(true)?;
+    let mut sockets = vec![first];
+    for _ in 1..number {
+        let another = socket(wanted)?;
+        another.set_reuse_port(true)?;
+        another.bind(&sockets[0].local_addr()?)?;
+        sockets.push(another);
+    }
+    sockets
+        .iter()
+        .try_for_each(|socket| socket.listen(BACKLOG))?;
+    Ok(sockets.into_iter().map(Into::into).collect())
+}
+
+fn socket(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
@@ -227,9 +237,7 @@ fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     socket.set_nonblocking(true)?;
     // Every connection has it from here.
     socket.set_tcp_nodelay(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
-    Ok(socket.into())
+    Ok(socket)
 }
 
 /// Accepts connections until the task is aborted. Connections go on.
@@ -260,7 +268,7 @@ async fn accept(listener: TcpListener, at: SocketAddr, protocol: Protocol, curre
             local,
         };
         match protocol {
-            Protocol::Http => tokio::spawn(http::serve(stream, ends, engine, place, Role::Proxy)),
+            Protocol::Http => tokio::spawn(http::proxy(stream, ends, engine, place)),
             Protocol::Socks => tokio::spawn(socks_server::serve(stream, ends, engine, place)),
             Protocol::Sites => tokio::spawn(sites::serve(stream, ends, engine, place)),
         };

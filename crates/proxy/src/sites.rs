@@ -36,7 +36,10 @@ pub(crate) async fn serve(stream: TcpStream, ends: Ends, engine: Arc<Engine>, pl
     let mut first = [0];
     match timeout(patience, stream.peek(&mut first)).await {
         Ok(Ok(1)) if first == [HANDSHAKE] => tls(stream, ends, &engine, place).await,
-        Ok(Ok(1)) => http::serve(stream, ends, engine, place, http::Role::Sites).await,
+        Ok(Ok(1)) => {
+            let begun = (stream, http::Begun::default());
+            http::serve(begun, ends, engine, place, http::Role::Sites).await;
+        }
         _ => {}
     }
 }

@@ -1,16 +1,21 @@
 //! The octets of a tunnel: the first ones by way of a buffer, all others inside the kernel.
 
+use std::cell::RefCell;
+use std::future::poll_fn;
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, splice};
 use nix::unistd::pipe2;
 use socket2::SockRef;
-use tokio::io::Interest;
+use tokio::io::{AsyncRead, Interest, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::net::tcp::{ReadHalf, WriteHalf};
 
 use crate::counter::{Counter, Counters};
 use crate::meter::Meter;
@@ -22,10 +27,14 @@ const WORTH_A_PIPE: u64 = 64 * 1024;
 /// Octets that a pipe holds, if the kernel lets it.
 const PIPE: i32 = 512 * 1024;
 
+thread_local! {
+    static SHARED: RefCell<Vec<u8>> = RefCell::new(vec![0; BUFFER]);
+}
+
 /// One direction of a tunnel.
 struct Direction<'t> {
-    from: &'t TcpStream,
-    to: &'t TcpStream,
+    from: ReadHalf<'t>,
+    to: WriteHalf<'t>,
     /// Tells the meter.
     carried: &'t (dyn Fn(usize) + Sync),
     counters: &'t Counters,
@@ -36,29 +45,31 @@ struct Direction<'t> {
 /// Carries what client and server send to each other until both have ended, one breaks off, or nothing comes for
 /// `idle`. `early` is what the client sent before the tunnel was open.
 pub(crate) async fn run(
-    client: TcpStream,
-    server: TcpStream,
+    mut client: TcpStream,
+    mut server: TcpStream,
     early: &[u8],
     meter: &Meter,
     (idle, counters): (Duration, &Counters),
 ) {
     let is_last = AtomicBool::new(false);
-    let up = Direction {
-        from: &client,
-        to: &server,
+    let (from_client, to_client) = client.split();
+    let (from_server, to_server) = server.split();
+    let mut up = Direction {
+        from: from_client,
+        to: to_server,
         carried: &|octets| meter.up(octets),
         counters,
         is_last: &is_last,
     };
-    let down = Direction {
-        from: &server,
-        to: &client,
+    let mut down = Direction {
+        from: from_server,
+        to: to_client,
         carried: &|octets| meter.down(octets),
         counters,
         is_last: &is_last,
     };
     let both = async {
-        write_all(&server, early).await?;
+        write_all(up.to.as_ref(), early).await?;
         tokio::try_join!(up.carry(), down.carry())
     };
     // An error is the end of one side, and dropping the sockets tells the other.
@@ -67,7 +78,7 @@ pub(crate) async fn run(
 
 impl Direction<'_> {
     /// Carries everything, and then the end.
-    async fn carry(&self) -> io::Result<()> {
+    async fn carry(&mut self) -> io::Result<()> {
         match self.copy().await? {
             End::Here => {}
             End::Later(pipe) => {
@@ -77,26 +88,18 @@ impl Direction<'_> {
         }
         match self.is_last.swap(true, Ordering::Relaxed) {
             true => Ok(()),
-            false => SockRef::from(self.to).shutdown(Shutdown::Write),
+            false => SockRef::from(self.to.as_ref()).shutdown(Shutdown::Write),
         }
     }
 
-    async fn copy(&self) -> io::Result<End> {
-        self.from.readable().await?;
-        let mut buffer = Vec::with_capacity(BUFFER);
+    async fn copy(&mut self) -> io::Result<End> {
         let mut total = 0;
         loop {
-            buffer.clear();
-            let octets = match self.from.try_read_buf(&mut buffer) {
-                Ok(0) => return Ok(End::Here),
-                Ok(octets) => octets,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.from.readable().await?;
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            write_all(self.to, &buffer).await?;
+            let (octets, rest) = poll_fn(|context| self.poll_pass(context)).await?;
+            if octets == 0 {
+                return Ok(End::Here);
+            }
+            write_all(self.to.as_ref(), &rest).await?;
             (self.carried)(octets);
             total += octets as u64;
             if total >= WORTH_A_PIPE
@@ -108,20 +111,34 @@ impl Direction<'_> {
         }
     }
 
+    /// Reads once, and writes what can be written at once. Returns how many octets came, and which of them are left.
+    /// All tunnels of a thread share its buffer, which so stays in the processor's cache.
+    fn poll_pass(&mut self, context: &mut Context<'_>) -> Poll<io::Result<(usize, Vec<u8>)>> {
+        SHARED.with_borrow_mut(|buffer| {
+            let mut buffer = ReadBuf::new(buffer);
+            // It knows from a short read that the socket is empty, and does not ask again.
+            ready!(Pin::new(&mut self.from).poll_read(context, &mut buffer))?;
+            let octets = buffer.filled();
+            if octets.is_empty() {
+                return Poll::Ready(Ok((0, Vec::new())));
+            }
+            let written = match self.to.try_write(octets) {
+                Ok(written) => written,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+                Err(error) => return Poll::Ready(Err(error)),
+            };
+            Poll::Ready(Ok((octets.len(), octets[written..].to_vec())))
+        })
+    }
+
     async fn splice(&self, pipe: &Pipe) -> io::Result<()> {
         let flags = SpliceFFlags::SPLICE_F_MOVE | SpliceFFlags::SPLICE_F_NONBLOCK;
+        let (from, to) = (self.from.as_ref(), self.to.as_ref());
         loop {
-            self.from.readable().await?;
+            from.readable().await?;
             // The pipe is empty, so that whatever would block is the socket.
-            let taken = self.from.try_io(Interest::READABLE, || {
-                Ok(splice(
-                    self.from,
-                    None,
-                    &pipe.entry,
-                    None,
-                    PIPE as usize,
-                    flags,
-                )?)
+            let taken = from.try_io(Interest::READABLE, || {
+                Ok(splice(from, None, &pipe.entry, None, PIPE as usize, flags)?)
             });
             let mut left = match taken {
                 Ok(0) => return Ok(()),
@@ -131,9 +148,9 @@ impl Direction<'_> {
             };
             let octets = left;
             while left > 0 {
-                self.to.writable().await?;
-                let given = self.to.try_io(Interest::WRITABLE, || {
-                    Ok(splice(&pipe.exit, None, self.to, None, left, flags)?)
+                to.writable().await?;
+                let given = to.try_io(Interest::WRITABLE, || {
+                    Ok(splice(&pipe.exit, None, to, None, left, flags)?)
                 });
                 match given {
                     Ok(given) => left -= given,

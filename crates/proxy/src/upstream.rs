@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{Builder, SendRequest};
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::failure::Failure;
+use crate::head;
 use crate::target::Target;
 
 /// A connection to a server of HTTP.
@@ -26,10 +27,13 @@ impl Upstream {
         target: Target,
         patience: Duration,
     ) -> Result<Self, Failure> {
-        let handshake = Builder::new().handshake(TokioIo::new(stream)).await;
+        let mut builder = Builder::new();
+        // RFC 9112 section 5.1: a proxy takes them out.
+        builder.allow_spaces_after_header_name_in_responses(true);
+        let handshake = builder.handshake(TokioIo::new(stream)).await;
         let (sender, connection) = handshake.map_err(bad)?;
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
+            if let Err(error) = connection.with_upgrades().await {
                 tracing::debug!(%error, "proxy: server");
             }
         });
@@ -82,13 +86,10 @@ impl Unsent {
     }
 }
 
-/// We ask for no other protocol (RFC 9110 section 15.2.2).
 fn checked(response: Response<Incoming>) -> Result<Response<Incoming>, Failure> {
-    match response.status() {
-        StatusCode::SWITCHING_PROTOCOLS => Err(Failure::BadServer(
-            "it changed the protocol unasked".to_owned(),
-        )),
-        _ => Ok(response),
+    match head::is_readable(response.headers()) {
+        true => Ok(response),
+        false => Err(Failure::BadServer("an unknown transfer coding".to_owned())),
     }
 }
 

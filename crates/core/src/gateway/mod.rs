@@ -14,7 +14,7 @@ mod v6_over_v4;
 
 use crate::address::special;
 use crate::host::Host;
-use crate::mechanism::{AnyMechanism, Instances, Member, PacketV4};
+use crate::mechanism::{AnyMechanism, Instance, Instances, Member, PacketV4};
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::slow::neighbour;
@@ -128,8 +128,8 @@ fn owner_v4<'a, M: Member, P: Packet, H: Host, I: Instances + ?Sized>(
         destination: header.destination(),
         protocol: || icmp::quoted_protocol(packet, header),
     };
-    let index = instances.find_v4::<M, _>(host, &packet)?;
-    owner(host, instances, index)
+    let found = instances.find_v4::<M, _>(host, &packet)?;
+    owner(host, instances, found)
 }
 
 /// The instance that an IPv6 packet belongs to; the host counts for it from then on.
@@ -140,18 +140,17 @@ fn owner_v6<'a, M: Member, H: Host, I: Instances + ?Sized>(
     header: &ipv6::Header,
 ) -> Option<Owner<'a, M, I>> {
     let (source, destination) = (header.source(), header.destination());
-    let index = instances.find_v6::<M, _>(host, source, destination)?;
-    owner(host, instances, index)
+    let found = instances.find_v6::<M, _>(host, source, destination)?;
+    owner(host, instances, found)
 }
 
 #[inline(always)]
 fn owner<'a, M: Member, H: Host, I: Instances + ?Sized>(
     host: &mut H,
     instances: &'a I,
-    index: u32,
+    (index, instance): (u32, &'a Instance),
 ) -> Option<Owner<'a, M, I>> {
     host.select(index);
-    let instance = instances.get(index)?;
     Some(Owner {
         mechanism: M::of(&instance.mechanism)?,
         policy: &instance.policy,

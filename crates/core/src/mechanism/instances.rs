@@ -12,20 +12,25 @@ pub trait Instances {
     /// The instance with this number; `None` past the last.
     fn get(&self, index: u32) -> Option<&Instance>;
 
-    /// The number of the first instance of a kind that an IPv4 packet belongs to. An engine may call the
+    /// The first instance of a kind that an IPv4 packet belongs to, and its number. An engine may call the
     /// search in its own way, but has no other search.
     fn find_v4<M: Member, H: Host>(
         &self,
         host: &H,
         packet: &PacketV4<impl Fn() -> u8>,
-    ) -> Option<u32> {
+    ) -> Option<(u32, &Instance)> {
         first(self, |any| {
             M::of(any).is_some_and(|one| one.owns_v4(host, packet))
         })
     }
 
-    /// The number of the first instance of a kind that a packet between two IPv6 addresses belongs to.
-    fn find_v6<M: Member, H: Host>(&self, host: &H, source: V6, destination: V6) -> Option<u32> {
+    /// The first instance of a kind that a packet between two IPv6 addresses belongs to, and its number.
+    fn find_v6<M: Member, H: Host>(
+        &self,
+        host: &H,
+        source: V6,
+        destination: V6,
+    ) -> Option<(u32, &Instance)> {
         first(self, |any| {
             M::of(any).is_some_and(|one| one.owns_v6(host, source, destination))
         })
@@ -52,10 +57,11 @@ pub fn any_pool_owns<I: Instances + ?Sized>(instances: &I, destination: V4) -> b
 fn first<I: Instances + ?Sized>(
     instances: &I,
     owns: impl Fn(&AnyMechanism) -> bool,
-) -> Option<u32> {
+) -> Option<(u32, &Instance)> {
     for index in 0..MOST_INSTANCES {
-        if owns(&instances.get(index)?.mechanism) {
-            return Some(index);
+        let instance = instances.get(index)?;
+        if owns(&instance.mechanism) {
+            return Some((index, instance));
         }
     }
     None

@@ -3,6 +3,7 @@
 
 use core::ops::Range;
 
+use crate::reason::Counter;
 use crate::table::{Memory, Position, Slot, Slots, hash};
 use crate::time::Instant;
 
@@ -75,6 +76,22 @@ pub enum Event {
     BlockAssigned(Block),
     /// A subscriber gave a port block back.
     BlockReleased(Block),
+}
+
+impl Event {
+    /// The counter of the event, if the sweep is where it is counted: others are counted where they happen.
+    #[must_use]
+    pub const fn counter(&self) -> Option<Counter> {
+        match self {
+            Self::BindingRemoved(_) => Some(Counter::BindingRemoved),
+            Self::SessionRemoved(_) => Some(Counter::SessionRemoved),
+            Self::BindingCreated(_)
+            | Self::SessionCreated(_)
+            | Self::SessionIdle(_)
+            | Self::BlockAssigned(_)
+            | Self::BlockReleased(_) => None,
+        }
+    }
 }
 
 /// Sweeps the buckets with these numbers, from 0 to [`Layout::buckets`](super::Layout::buckets): ends

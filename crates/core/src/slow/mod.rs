@@ -9,6 +9,7 @@ pub mod limiter;
 pub mod neighbour;
 pub mod own;
 pub mod reassemble;
+pub mod reply;
 pub mod segment;
 pub mod split;
 pub mod unexpected;

@@ -4,6 +4,7 @@
 //! attachments, so that the kernel removes them however the process ends; and the maps and programs, unless
 //! a [`Keeper`] has them for the next process.
 
+mod arrivals;
 mod attached;
 mod dump;
 mod found;
@@ -50,6 +51,7 @@ use packed::{Packed, packed};
 use ranges::Ranges;
 use routes::RouteWatch;
 
+pub use arrivals::{Arrivals, arrivals};
 pub use attached::{LinkNow, is_deaf, takes_tags_off, xdp_abilities};
 pub use found::{Found, Place, programs_on};
 pub use frames::XdpAbilities;

@@ -32,12 +32,21 @@ pub enum PackError {
     Memory(#[from] io::Error),
 }
 
+/// Where the chance of a machine comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Chance {
+    /// The key of its random numbers, of which each start makes other ones.
+    Key([u64; 4]),
+    /// Every start repeats what this number gives, and the console tells the time: for tests.
+    Repeated(u64),
+}
+
 impl Loaded {
     /// Returns the file for a bare machine.
     ///
     /// # Errors
     /// See [`PackError`].
-    pub fn pack(self, secrets: &Secrets, seed: [u64; 4]) -> Result<Vec<u8>, PackError> {
+    pub fn pack(self, secrets: &Secrets, chance: Chance) -> Result<Vec<u8>, PackError> {
         let beyond = beyond(&self.document);
         if !beyond.is_empty() {
             return Err(PackError::Beyond(self.warnings.with(beyond)));
@@ -47,7 +56,7 @@ impl Loaded {
         // Errors come from the machine's own addresses, which are those of its cards.
         document.tun.addresses = addresses.cloned().collect();
         let compiled = document.compile(secrets)?;
-        Ok(image(&document, &compiled, seed)?)
+        Ok(image(&document, &compiled, chance)?)
     }
 }
 
@@ -165,7 +174,7 @@ fn cards(document: &Document) -> Vec<Diagnostic> {
 }
 
 /// The words of the file, as bytes.
-fn image(document: &Document, compiled: &Compiled, seed: [u64; 4]) -> io::Result<Vec<u8>> {
+fn image(document: &Document, compiled: &Compiled, chance: Chance) -> io::Result<Vec<u8>> {
     let members: Vec<_> = compiled
         .instances
         .iter()
@@ -194,6 +203,10 @@ fn image(document: &Document, compiled: &Compiled, seed: [u64; 4]) -> io::Result
             .iter()
             .map(|word| word.load(Relaxed)),
     );
+    let (seed, told) = match chance {
+        Chance::Key(key) => (key, 0),
+        Chance::Repeated(number) => ([number; 4], 1),
+    };
     let head = Head {
         magic: MAGIC,
         sources: SOURCES,
@@ -206,6 +219,7 @@ fn image(document: &Document, compiled: &Compiled, seed: [u64; 4]) -> io::Result
         rules: compiled.rules.len() as u32,
         state: compiled.state_lines,
         seed,
+        told,
     };
     words[..HEAD].copy_from_slice(bytemuck::cast_slice(&[head]));
     Ok(words.into_iter().flat_map(u64::to_le_bytes).collect())

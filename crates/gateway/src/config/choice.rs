@@ -37,7 +37,7 @@ macro_rules! choices {
 choices! {
     Level { "error" => ERROR, "warn" => WARN, "info" => INFO, "debug" => DEBUG, "trace" => TRACE }
     LogFormat { "text" => Text, "json" => Json }
-    Engine { "xdp" => Xdp, "tc" => Tc, "user" => User }
+    Engine { "auto" => Auto, "xdp" => Xdp, "tc" => Tc, "user" => User }
     XdpMode { "auto" => Auto, "native" => Native, "generic" => Generic }
     Forward { "redirect" => Redirect, "kernel" => Kernel }
     Side { "any" => Any, "outside" => Outside }

@@ -39,6 +39,21 @@ impl From<[u64; 8]> for Secrets {
     }
 }
 
+impl Secrets {
+    /// Secrets for a seed. They need not be secret then, but the same seed must give the same choices (SplitMix64).
+    #[must_use]
+    pub fn repeated(seed: u64) -> Self {
+        let mut state = seed;
+        let words: [u64; 8] = std::array::from_fn(|_| {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let word = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+            word ^ word >> 31
+        });
+        words.into()
+    }
+}
+
 /// A configuration as the engines take it.
 #[derive(Debug)]
 pub struct Compiled {

@@ -102,6 +102,8 @@ pub struct Interface {
     pub name: At<String>,
     /// The engine for packets that come in there.
     pub engine: At<Engine>,
+    /// Why the gateway has chosen it; `None` if the file names it.
+    pub chosen: Option<String>,
     /// How an XDP program is attached.
     pub mode: XdpMode,
     /// How a translated packet leaves.
@@ -122,6 +124,8 @@ pub enum Side {
 /// `engine` of an `[[interface]]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
+    /// The one that suits the link, before this machine has been asked.
+    Auto,
     /// A program in the network driver.
     Xdp,
     /// A program in the traffic control layer.

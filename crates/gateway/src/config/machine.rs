@@ -27,21 +27,29 @@ pub enum Lack<'a> {
 }
 
 impl Loaded {
-    /// The same, if this machine has what it names.
+    /// The same, with the engine of every link that leaves it to the gateway.
+    #[must_use]
+    pub fn with_engines(mut self) -> Self {
+        self.document.choose_engines();
+        self
+    }
+
+    /// The same, with the engine of every link, if this machine has what it names.
     ///
     /// # Errors
     /// Everything that is missing, with its place in the file.
     pub fn on_this_machine(self) -> Result<Self, LoadError> {
-        let lacks = self.document.lacks();
+        let this = self.with_engines();
+        let lacks = this.document.lacks();
         let missing: Vec<Diagnostic> = lacks.iter().map(Lack::diagnostic).collect();
         if missing.is_empty() {
-            let overlaps = local_ports::warnings(&self.document);
+            let overlaps = local_ports::warnings(&this.document);
             return Ok(Self {
-                warnings: self.warnings.with(overlaps),
-                ..self
+                warnings: this.warnings.with(overlaps),
+                ..this
             });
         }
-        Err(LoadError::Invalid(self.warnings.with(missing)))
+        Err(LoadError::Invalid(this.warnings.with(missing)))
     }
 
     /// The warnings, with those about this machine, and one for everything that it does not have.

@@ -18,6 +18,7 @@ mod composed;
 mod diagnose;
 mod discovery;
 mod document;
+mod engines;
 mod host;
 mod instance;
 mod isatap;
@@ -48,7 +49,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
-pub use bare::PackError;
+pub use bare::{Chance, PackError};
 pub use choice::Choice;
 pub(crate) use choice::by_name;
 pub use compile::{CompileError, Compiled, CompiledInstance, Secrets};

@@ -237,17 +237,28 @@ fn links(document: &Document) -> Vec<String> {
 fn of_interface(interface: &Interface) -> String {
     let name = &interface.name.value;
     let engine = match (interface.engine.value, interface.mode) {
+        (Engine::Auto, _) => "the engine that suits it",
         (Engine::Xdp, XdpMode::Auto) => "XDP in the driver, or tc if the driver cannot",
         (Engine::Xdp, XdpMode::Native) => "XDP in the driver",
         (Engine::Xdp, XdpMode::Generic) => "XDP in the kernel's stack",
         (Engine::Tc, _) => "tc",
-        (Engine::User, _) => return format!("{name}: through the TUN link{}", of_side(interface)),
+        (Engine::User, _) => {
+            let why = because(interface);
+            return format!("{name}: through the TUN link{why}{}", of_side(interface));
+        }
     };
     let forward = match interface.forward {
         Forward::Redirect => "packets leave by the routing table",
         Forward::Kernel => "translated packets go to the kernel",
     };
-    format!("{name}: {engine}; {forward}{}", of_side(interface))
+    let why = because(interface);
+    format!("{name}: {engine}{why}; {forward}{}", of_side(interface))
+}
+
+/// Why the gateway has chosen the engine, if it has.
+fn because(interface: &Interface) -> String {
+    let why = interface.chosen.as_ref();
+    why.map_or_else(String::new, |why| format!(", because {why}"))
 }
 
 fn of_side(interface: &Interface) -> &'static str {

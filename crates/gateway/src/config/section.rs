@@ -71,17 +71,20 @@ pub(super) fn link(reader: Option<Reader<'_>>) -> Link {
 /// One `[[interface]]`
 pub(super) fn interface(reader: Reader<'_>) -> Option<Interface> {
     let name = reader.needs("name", "\"eth0\"", |v| Some(v.at(v.link_name()?)));
-    let engine = reader.needs("engine", "\"xdp\"", |v| Some(v.at(v.choice()?)));
+    let engine = match reader.get("engine") {
+        Some(value) => value.choice().map(|engine| value.at(engine)),
+        None => Some(reader.at(Engine::Auto)),
+    };
     let mode = reader.get("mode");
     let forward = reader.get("forward");
     let kind = engine.as_ref().map(|engine| engine.value);
-    if let (Some(mode), Some(Engine::Tc | Engine::User)) = (mode, kind) {
+    if let (Some(mode), Some(Engine::Auto | Engine::Tc | Engine::User)) = (mode, kind) {
         mode.refuse("is for XDP programs", "only with `engine = \"xdp\"`");
     }
     if let (Some(forward), Some(Engine::User)) = (forward, kind) {
         forward.refuse(
             "is for BPF programs",
-            "only with `engine = \"xdp\"` or \"tc\"",
+            "only with `engine = \"auto\"`, \"xdp\" or \"tc\"",
         );
     }
     let mode = mode.and_then(|v| v.choice()).unwrap_or(XdpMode::Auto);
@@ -92,6 +95,7 @@ pub(super) fn interface(reader: Reader<'_>) -> Option<Interface> {
     Some(Interface {
         name: name?,
         engine: engine?,
+        chosen: None,
         mode,
         forward,
         side,

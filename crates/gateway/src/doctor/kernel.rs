@@ -1,11 +1,10 @@
 //! The kernel can do, and permits, what the engines need.
 
-use caps::{CapSet, Capability};
-use isthmus_engine::bpf;
-use nix::sys::utsname::uname;
+use caps::Capability;
 
 use super::{Case, Check, Defect, Depth, Remedy, Unseen};
 use crate::config::{Engine, Interface};
+use crate::rights;
 
 pub(super) const CHECK: Check = Check {
     name: "kernel",
@@ -28,20 +27,10 @@ pub(super) const RIGHTS: Check = Check {
     look: rights,
 };
 
-/// The oldest kernel on which the programs are tested.
-const OLDEST: (u32, u32) = (6, 1);
-
 #[expect(clippy::unnecessary_wraps, reason = "the type of all checks")]
 fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
-    let machine = bpf::HAS_PROGRAMS;
-    let release = uname().map_or_else(
-        |_| String::new(),
-        |uname| uname.release().to_string_lossy().into_owned(),
-    );
-    let wrong = match (version(&release), machine) {
-        (Some(version), _) if version < OLDEST => format!("this is Linux {release}"),
-        (_, false) => format!("this is a processor of the kind {}", std::env::consts::ARCH),
-        _ => return Ok(Vec::new()),
+    let Some(wrong) = rights::unsupported() else {
+        return Ok(Vec::new());
     };
     let defect = |interface: &Interface| {
         Defect::new(
@@ -51,12 +40,6 @@ fn look(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
         )
     };
     Ok(in_kernel(case).map(defect).collect())
-}
-
-/// The first two numbers of a release.
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 fn in_kernel<'a>(case: &'a Case<'_>) -> impl Iterator<Item = &'a Interface> {
@@ -77,14 +60,12 @@ fn tun(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
 }
 
 fn rights(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
-    let held =
-        caps::read(None, CapSet::Effective).map_err(|error| Unseen::new("rights", &error))?;
+    let held = rights::held().map_err(|error| Unseen::new("rights", &error))?;
     if !held.contains(&Capability::CAP_NET_ADMIN) {
         let how = "run it as root, or give the container CAP_NET_ADMIN";
         return Err(Unseen::new("this process may not look at everything", &how));
     }
-    let needed = [Capability::CAP_BPF, Capability::CAP_PERFMON];
-    if held.contains(&Capability::CAP_SYS_ADMIN) || needed.iter().all(|one| held.contains(one)) {
+    if rights::may_load(&held) {
         return Ok(Vec::new());
     }
     let defect = |interface: &Interface| {
@@ -95,17 +76,4 @@ fn rights(case: &Case<'_>) -> Result<Vec<Defect>, Unseen> {
         )
     };
     Ok(in_kernel(case).map(defect).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_release_begins_with_two_numbers() {
-        assert_eq!(version("6.1.0-28-amd64"), Some((6, 1)));
-        assert_eq!(version("5.15.0"), Some((5, 15)));
-        assert!(version("5.15.0") < Some(OLDEST) && version("6.18.44-fc") > Some(OLDEST));
-        assert_eq!(version("strange"), None);
-    }
 }

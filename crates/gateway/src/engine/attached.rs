@@ -27,16 +27,22 @@ impl Attached {
         deaf: Option<&str>,
     ) -> Result<Self, EngineError> {
         let name = &interface.name.value;
+        let asked = match interface.engine.value {
+            config::Engine::Tc => Hook::Tc,
+            _ => Hook::Xdp,
+        };
         // Before the program is there: what changes meanwhile shows.
         let link = LinkNow::of(name).ok().flatten();
         let (hook, detail) = place(programs, interface, deaf).map_err(|error| EngineError {
-            engine: engine(match interface.engine.value {
-                config::Engine::Tc => Hook::Tc,
-                _ => Hook::Xdp,
-            }),
+            engine: engine(asked),
             interface: name.clone(),
             reason: error.to_string(),
         })?;
+        // Another one than the chosen has a reason of its own.
+        let why = match &interface.chosen {
+            Some(why) if hook == asked => format!(", because {why}"),
+            _ => String::new(),
+        };
         let more = match interface.forward {
             Forward::Redirect => "",
             Forward::Kernel => "; the kernel forwards",
@@ -49,7 +55,7 @@ impl Attached {
             status: EngineStatus {
                 engine: engine(hook).into(),
                 interface: name.clone(),
-                detail: format!("{detail}{more}"),
+                detail: format!("{detail}{why}{more}"),
             },
         })
     }

@@ -13,7 +13,7 @@ use isthmus_engine::user;
 use nix::net::if_::if_nametoindex;
 
 use super::{Engine, EngineError};
-use crate::config::Tun;
+use crate::config::{self, Document};
 use crate::control::EngineStatus;
 
 /// The engine and the link that it holds open.
@@ -21,6 +21,8 @@ use crate::control::EngineStatus;
 pub struct UserEngine {
     interface: String,
     queues: usize,
+    /// The links of the configuration whose packets this engine was chosen for.
+    chosen: Vec<EngineStatus>,
     running: Mutex<Running>,
 }
 
@@ -40,11 +42,12 @@ impl UserEngine {
     ///
     /// If the link cannot be had, or no threads.
     pub fn start(
-        tun: &Tun,
+        document: &Document,
         ruleset: &Arc<Ruleset>,
         state: &Arc<Region>,
         services: Arc<dyn Services>,
     ) -> Result<Self, EngineError> {
+        let tun = &document.tun;
         let queues = tun.queues.into();
         let failed = |error: &dyn Display| EngineError {
             engine: "user",
@@ -59,6 +62,7 @@ impl UserEngine {
         Ok(Self {
             interface: tun.name.value.clone(),
             queues,
+            chosen: chosen(document),
             running: Mutex::new(Running {
                 engine: Some(engine),
                 link: if_nametoindex(tun.name.value.as_str()).ok(),
@@ -91,6 +95,22 @@ impl Running {
         tracing::warn!(link = name, "was deleted, and is there again");
         Ok(())
     }
+}
+
+/// The links that the gateway leaves to this engine, with the reasons.
+fn chosen(document: &Document) -> Vec<EngineStatus> {
+    let tun = &document.tun.name.value;
+    let links = document.interfaces.iter();
+    let of_user = links.filter(|one| one.engine.value == config::Engine::User);
+    let row = |one: &config::Interface| {
+        let why = one.chosen.as_ref()?;
+        Some(EngineStatus {
+            engine: "user".into(),
+            interface: one.name.value.clone(),
+            detail: format!("through {tun}, because {why}"),
+        })
+    };
+    of_user.filter_map(row).collect()
 }
 
 /// Opens the link, and creates it if it does not exist.
@@ -128,11 +148,12 @@ impl Engine for UserEngine {
             1 => "1 queue".into(),
             many => format!("{many} queues"),
         };
-        vec![EngineStatus {
+        let own = EngineStatus {
             engine: "user".into(),
             interface: self.interface.clone(),
             detail: queues,
-        }]
+        };
+        [own].into_iter().chain(self.chosen.clone()).collect()
     }
 
     fn swap(&self, ruleset: &Arc<Ruleset>) -> Result<(), EngineError> {

@@ -75,7 +75,9 @@ impl Running {
 
     /// Reads the file.
     fn read(&self) -> Result<Loaded, UpError> {
-        Ok(config::load(&self.view.file)?.on_this_machine()?)
+        let mut loaded = config::load(&self.view.file)?.on_this_machine()?;
+        loaded.document.keep_engines(&self.view.current().document);
+        Ok(loaded)
     }
 
     /// Tells what a reload would change.

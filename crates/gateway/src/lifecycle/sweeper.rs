@@ -7,7 +7,6 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use isthmus_core::nat::{self, Event};
-use isthmus_core::reason::Counter;
 use isthmus_core::table::Memory;
 use isthmus_engine::counters::{Counters, Owner, Snapshot};
 use isthmus_engine::memory::Region;
@@ -198,16 +197,7 @@ impl Shared {
     }
 
     fn event(&self, table: &Table, event: &Event) {
-        let counter = match event {
-            Event::BindingRemoved(_) => Some(Counter::BindingRemoved),
-            Event::SessionRemoved(_) => Some(Counter::SessionRemoved),
-            Event::BindingCreated(_)
-            | Event::SessionCreated(_)
-            | Event::SessionIdle(_)
-            | Event::BlockAssigned(_)
-            | Event::BlockReleased(_) => None,
-        };
-        if let Some(counter) = counter {
+        if let Some(counter) = event.counter() {
             self.counters.add(Owner::Instance(table.number), counter, 1);
         }
         if self.recorder.wanted()

@@ -15,7 +15,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use isthmus_gateway::config::{self, LoadError, PackError, Problem, Report};
+use isthmus_gateway::config::{self, Chance, LoadError, PackError, Problem, Report};
 
 /// The expected words and place of one message.
 #[derive(Debug)]
@@ -130,7 +130,7 @@ fn loading(path: &Path) -> (bool, Report) {
 fn packing(path: &Path) -> (bool, Report) {
     let loaded = config::load(path).unwrap();
     let warnings = loaded.warnings.clone();
-    match loaded.pack(&[0; 8].into(), [0; 4]) {
+    match loaded.pack(&[0; 8].into(), Chance::Key([0; 4])) {
         Ok(_) => (false, warnings),
         Err(PackError::Beyond(report)) => (true, report),
         Err(error) => panic!("{}: {error}", path.display()),

@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, id};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use isthmus_gateway::config::{self, LoadError, PackError, Secrets};
+use isthmus_gateway::config::{self, Chance, LoadError, PackError, Secrets};
 
 use super::configuration;
 
@@ -44,7 +44,7 @@ struct Pack {
     /// The file to write
     #[arg(long, short)]
     output: PathBuf,
-    /// Repeat the random choices (ports, identifications) with this number
+    /// Repeat the random choices (ports, identifications) with this number, and let the console tell the time: for tests
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 }
@@ -146,18 +146,19 @@ fn pack(path: &Path, seed: Option<u64>) -> Result<Option<Vec<u8>>> {
         }
         Err(error @ LoadError::Read { .. }) => return Err(error.into()),
     };
-    let mut random = [0; 12];
-    match seed {
-        Some(seed) => random.fill(seed),
+    let (secrets, chance) = match seed {
+        Some(seed) => (Secrets::repeated(seed), Chance::Repeated(seed)),
         None => {
+            let mut random = [0; 12];
             for word in &mut random {
                 *word = getrandom::u64()?;
             }
+            let [secrets @ .., a, b, c, d] = random;
+            (secrets.into(), Chance::Key([a, b, c, d]))
         }
-    }
-    let [secrets @ .., a, b, c, d] = random;
+    };
     let warnings = loaded.warnings.clone();
-    match loaded.pack(&Secrets::from(secrets), [a, b, c, d]) {
+    match loaded.pack(&secrets, chance) {
         Ok(image) => {
             if !warnings.is_empty() {
                 configuration::print(&warnings);

@@ -42,7 +42,8 @@ struct Answer {
 
 impl Check {
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        let (plan, report, findings) = match config::load(&self.file) {
+        let loaded = config::load(&self.file).map(Loaded::with_engines);
+        let (plan, report, findings) = match loaded {
             Ok(loaded) => {
                 // The value of the secret does not change the sizes of tables.
                 let compiled = loaded.document.compile(&[0; 8].into())?;

@@ -58,7 +58,7 @@ impl Doctor {
                 (file, Some(status))
             }
         };
-        let loaded = match config::load(&file) {
+        let loaded = match config::load(&file).map(config::Loaded::with_engines) {
             Ok(loaded) => loaded,
             Err(config::LoadError::Invalid(report)) => {
                 configuration::print(&report);

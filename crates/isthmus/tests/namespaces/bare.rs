@@ -14,8 +14,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use isthmus_lab::process;
 use isthmus_lab::topology::{End, Link, Neighbours, Node, Offloads, Role, Topology};
+use isthmus_lab::{bare, process};
 
 use crate::gateway::{Gateway, ISTHMUS};
 use crate::net::{Net, possible, text};
@@ -92,22 +92,11 @@ const HOST: &str = "198.51.100.7";
 /// The machine as a file; `None` where it cannot be built or run, with the reason.
 fn machine() -> Option<&'static Path> {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let able = process::require("qemu-system-x86_64", "qemu-system-x86");
-    if let Err(reason) = able {
+    if let Err(reason) = process::require("qemu-system-x86_64", "qemu-system-x86") {
         eprintln!("skipped: {reason}");
         return None;
     }
-    let build = || {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let folder = root.join("target/bare");
-        let mut cargo = Command::new("cargo");
-        cargo
-            .current_dir(root.join("crates/bare"))
-            .env_remove("RUSTFLAGS");
-        cargo.args(["build", "--release", "--locked", "--quiet", "--target-dir"]);
-        process::run(cargo.arg(&folder)).unwrap();
-        folder.join("x86_64-unknown-none/release/isthmus-bare")
-    };
+    let build = || bare::build().unwrap();
     Some(BUILT.get_or_init(build))
 }
 

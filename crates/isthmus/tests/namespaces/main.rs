@@ -7,6 +7,7 @@ mod collector;
 mod control;
 mod dashboard;
 mod doctor;
+mod engines;
 mod examples;
 mod forward;
 mod ftp;

@@ -2,11 +2,13 @@
 //! `isthmus translate`. The output is compared with the RFC's expectation and checked by an independent encoder.
 //!
 //! There is one test per vector and engine, named `engine::vector`; `cargo test --test vectors -- rfc7915-4.2`
-//! runs some of them. Engines that need root are reported as ignored without it. A vector in
+//! runs some of them. Engines that need root are reported as ignored without it, and the engine `bare` without QEMU, and in
+//! vectors that it cannot run by its design. A vector in
 //! `vectors/known-failing.txt` must fail. If it passes, delete its line.
 //!
 //! The tests `traffic::gateway` send random traffic through all engines at once, and compare them.
 
+mod bare;
 mod case;
 mod choices;
 mod diff;
@@ -18,7 +20,7 @@ mod run;
 mod sources;
 mod traffic;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -26,8 +28,34 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 use case::{Case, Collection};
 
-/// The engines, and whether they are in the kernel, which needs root.
-const ENGINES: [(&str, bool); 3] = [("user", false), ("xdp", true), ("tc", true)];
+/// The engines, and what each needs.
+const ENGINES: [(&str, Need); 4] = [
+    ("user", Need::Nothing),
+    ("xdp", Need::Root),
+    ("tc", Need::Root),
+    ("bare", Need::Emulator),
+];
+
+/// What an engine needs to run here.
+#[derive(Clone, Copy, PartialEq)]
+enum Need {
+    Nothing,
+    /// It is in the kernel.
+    Root,
+    /// It is a machine of its own.
+    Emulator,
+}
+
+impl Need {
+    /// Why the engine cannot run, if so.
+    fn missing(self) -> Option<String> {
+        match self {
+            Self::Root if !run::is_root() => Some("needs root".to_owned()),
+            Self::Emulator => bare::missing(),
+            Self::Nothing | Self::Root => None,
+        }
+    }
+}
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -49,13 +77,10 @@ fn main() -> ExitCode {
         vectors.cases.len(),
         known.len()
     );
-    let reasons = ENGINES.map(|(engine, in_kernel)| {
+    let reasons = ENGINES.map(|(engine, need)| {
         let missing = known.get(&format!("{engine}::*"));
-        let reason = match missing {
-            Some(reason) => Some(reason.as_str()),
-            None => (in_kernel && !run::is_root()).then_some("needs root"),
-        };
-        if let Some(reason) = reason {
+        let reason = missing.cloned().or_else(|| need.missing());
+        if let Some(reason) = &reason {
             println!(
                 "{engine}: {} vectors skipped: {reason}",
                 vectors.cases.len()
@@ -64,7 +89,7 @@ fn main() -> ExitCode {
         if missing.is_some() {
             trials.push(still_missing(engine, &vectors.cases[0]));
         }
-        if in_kernel {
+        if need == Need::Root {
             let case = Arc::clone(&vectors.cases[0]);
             let trial = Trial::test(format!("{engine}::by-command"), move || {
                 run::command_does_the_same(&case, engine).map_err(Failed::from)
@@ -74,9 +99,12 @@ fn main() -> ExitCode {
         reason
     });
     // Engines take turns: a kernel engine has one set of programs, which its vectors share.
+    let beyond = Beyond::of(&vectors.cases);
     for case in &vectors.cases {
-        for ((engine, _), reason) in ENGINES.into_iter().zip(&reasons) {
-            let skip = reason.is_some() || !case.runs_on(engine);
+        for ((engine, need), reason) in ENGINES.into_iter().zip(&reasons) {
+            let skip = reason.is_some()
+                || !case.runs_on(engine)
+                || need == Need::Emulator && beyond.has(case);
             let (case, known) = (Arc::clone(case), Arc::clone(&known));
             let trial = Trial::test(format!("{engine}::{}", case.name), move || {
                 let outcome = run::run(&case, engine);
@@ -87,6 +115,32 @@ fn main() -> ExitCode {
     }
     trials.extend(traffic::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// The vectors that a bare machine cannot run by its design.
+struct Beyond(BTreeSet<String>);
+
+impl Beyond {
+    /// Finds them, and says how many there are for each reason.
+    fn of(cases: &[Arc<Case>]) -> Self {
+        let mut reasons: BTreeMap<String, u32> = BTreeMap::new();
+        let mut names = BTreeSet::new();
+        let missing = Need::Emulator.missing().is_some();
+        for case in cases.iter().filter(|_| !missing) {
+            if let Some(reason) = bare::beyond(case) {
+                *reasons.entry(reason).or_default() += 1;
+                names.insert(case.name.clone());
+            }
+        }
+        for (reason, count) in reasons {
+            println!("bare: {count} of the vectors skipped: {reason}");
+        }
+        Self(names)
+    }
+
+    fn has(&self, case: &Case) -> bool {
+        self.0.contains(&case.name)
+    }
 }
 
 /// Returns the reason why a vector is known to fail in an engine.

@@ -18,6 +18,7 @@ use isthmus_gateway::capture::{self, Programs};
 use isthmus_gateway::config;
 use isthmus_lab::process;
 
+use super::bare;
 use super::case::Case;
 use super::choices::{self, Known};
 use super::judge;
@@ -72,7 +73,10 @@ pub(crate) fn run(case: &Case, engine: &str) -> Result<(), String> {
             })
             .collect();
         let files = Files::write(folder.path(), &case.configuration, &inputs)?;
-        let outcome = files.translate(engine)?;
+        let outcome = match engine {
+            "bare" => bare::translate(&case.configuration, &inputs)?,
+            _ => files.translate(engine)?,
+        };
         if ready == case.steps.len() {
             return judge::judge(case, &inputs, &outcome);
         }

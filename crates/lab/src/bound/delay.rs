@@ -1,17 +1,7 @@
-//! The delay of a message, alone or in a ping-pong.
+//! The delay of a message.
 
 use super::ethernet::{self, GAP};
-use super::{Packet, Path, Payload, Transport};
-
-/// Returns the delays of a message and of its answer, which has the same size, in seconds, where one follows the
-/// other without a pause. Over TCP a receiver acknowledges every second segment at once (RFC 9293 section 3.8.6.3),
-/// and the rest by its answer. If the number of segments is even, the answer waits for an acknowledgement on the
-/// first link.
-pub fn ping_pong([there, back]: [&Path; 2], transport: Transport, payload: Payload) -> [f64; 2] {
-    [(there, back), (back, there)].map(|(goes, came)| {
-        goes.delay(transport, payload) + goes.waits_for_acknowledgement(came, transport, payload)
-    })
-}
+use super::{Path, Payload, Transport};
 
 impl Path {
     /// Returns the time from a message's first bit on the first link to its last bit at the end of the last, in
@@ -34,24 +24,5 @@ impl Path {
             arrived = ends;
         }
         arrived.last().copied().unwrap_or(0.0)
-    }
-    /// Returns how long a message on this path waits for the acknowledgement of one that came on another, in seconds.
-    fn waits_for_acknowledgement(
-        &self,
-        came: &Self,
-        transport: Transport,
-        payload: Payload,
-    ) -> f64 {
-        let Transport::Tcp(options) = transport else {
-            return 0.0;
-        };
-        if !transport.packets(payload, came).len().is_multiple_of(2) {
-            return 0.0;
-        }
-        let acknowledgement = Packet::whole(self.source(), options.header());
-        let on_links = self.carry(&[acknowledgement]);
-        on_links
-            .first()
-            .map_or(0.0, |first| first.link.rate.seconds(first.wire_bytes()))
     }
 }

@@ -87,6 +87,11 @@ pub const MECHANISMS: &[Mechanism] = &[
         &[one(IN4), one(V6)],
     ),
     mechanism(
+        "isatap-back",
+        "ISATAP, to the host with the tunnel: host – router = host",
+        &[one(V6), one(IN4)],
+    ),
+    mechanism(
         "isatap-1280",
         "ISATAP with an MTU of 1280: host = router – host",
         &[one(IN4_LEAST), one(V6)],

@@ -39,6 +39,12 @@ impl Payload {
     }
 }
 
+impl From<Payload> for f64 {
+    fn from(payload: Payload) -> Self {
+        Self::from(payload.bytes())
+    }
+}
+
 impl FromStr for Payload {
     type Err = BoundError;
 

@@ -25,7 +25,6 @@ pub mod rate;
 pub mod table;
 pub mod throughput;
 
-pub use delay::ping_pong;
 pub use error::BoundError;
 pub use mechanism::{MECHANISMS, Mechanism};
 pub use message::{Payload, TcpOptions, Transport};

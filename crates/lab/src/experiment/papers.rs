@@ -23,15 +23,18 @@ use crate::{
 
 pub(super) const WIRES: &str =
     "veth pairs; packets as large as the MTU at most and with whole checksums, as on a wire";
-const IPERF: &str = "iperf3, UDP, 100 Mb/s of payload offered; sender, receiver and what runs in softirq on \
-    one core, gateways that are processes on the other. One run answers for throughput, loss, jitter and CPU.";
-const CPU: &str = "As for throughput. `hosts` are sender and receiver by their own clocks, `gateways` the gateways' processes \
+const LOAD: &str = "UDP, 100 Mb/s of payload. `udp`: by the tester, which sends each datagram when it is due; if it \
+    could not, or others had the cores, the trial is void. `iperf3`: the second opinion, where it could send the load \
+    (for tunnels that begin in hosts, `udp` is iperf3). Sender, receiver and what runs in softirq are on one core, gateways \
+    that are processes on the other.";
+const CPU: &str = "iperf3 sends the same; where it could not send 100 Mb/s, there are no cores. `hosts` are sender and receiver by their own clocks, `gateways` the gateways' processes \
     by the scheduler's, `programs` the time in the gateways' BPF programs by the kernel's, each with what the kernel does \
     in their name; `udp` is all together. What runs in softirq runs in the sender's time: what the kernel, XDP and tc \
     take is the difference of `udp` to native forwarding, and of that to two hosts on one link. Datagrams that are lost \
     on the way cost less.";
-const PING: &str = "ping, 2 ms apart; the median after ten that do not count.";
-const HTTP: &str = "One file after the other by HTTP/1.1, a connection for each, from nginx. Connecting ends \
+const PING: &str =
+    "ping, 2 ms apart, on the sender's core; the median after ten that do not count.";
+const HTTP: &str = "One file after the other by HTTP/1.1, a connection for each, from nginx; both on the sender's core. Connecting ends \
     when the client has the answer to its SYN, the file's time when its last octet is there.";
 
 const SIZE: Option<(&str, &str, Scale)> = Some(("payload", "bytes", Scale::Linear));
@@ -107,9 +110,9 @@ fn dns(subject: &Subject) -> bool {
     subject.carries == Carries::Dns
 }
 
-/// Estimates a run of iperf3 for each size.
-fn iperf(profile: Profile) -> f64 {
-    profile.thin(&udp::SIZES).len() as f64 * (profile.length().as_secs_f64() + 0.2)
+/// Estimates a run of the tester and one of iperf3 for each size.
+fn load(profile: Profile) -> f64 {
+    profile.thin(&udp::SIZES).len() as f64 * (2.0 * profile.length().as_secs_f64() + 0.5)
 }
 
 /// Estimates an experiment that uses the results of an earlier one.
@@ -148,7 +151,7 @@ const DIRECT: Kind = Kind {
 };
 /// The transfer of files, by their size.
 const FILES: Kind = Kind {
-    quantity: Quantity::Throughput,
+    quantity: Quantity::FileTime,
     over: FILE,
     network: WIRES,
     method: HTTP,
@@ -159,7 +162,7 @@ const OFFERED: Kind = Kind {
     quantity: Quantity::Throughput,
     over: SIZE,
     network: WIRES,
-    method: IPERF,
+    method: LOAD,
     of: packets,
 };
 /// The processors that they keep busy.
@@ -323,7 +326,7 @@ pub static EXPERIMENTS: [Experiment; 33] = [
         unlimited(files::connect),
         |profile| 0.2 + 0.0005 * f64::from(profile.exchanges()),
     ),
-    FILES.measuring(Quantity::FileTime).experiment(
+    FILES.experiment(
         [
             "paper-001/files",
             "Time until a file is complete",
@@ -332,7 +335,7 @@ pub static EXPERIMENTS: [Experiment; 33] = [
         unlimited(files::time),
         nothing,
     ),
-    FILES.experiment(
+    FILES.measuring(Quantity::FileThroughput).experiment(
         [
             "paper-001/file-throughput",
             "Throughput of a file's transfer",
@@ -348,7 +351,7 @@ pub static EXPERIMENTS: [Experiment; 33] = [
             "Paper 002, figure 8",
         ],
         unlimited(udp::throughput),
-        iperf,
+        load,
     ),
     Experiment {
         name: "paper-002/throughput-tcp",

@@ -127,7 +127,8 @@ impl Options {
         let infos: Vec<_> = subjects.iter().map(Subject::describe).collect();
         let mut plan = Vec::new();
         for repetition in 0..self.profile.repetitions() {
-            for (subject, info) in subjects.iter().zip(&infos) {
+            for place in turns(subjects.len(), repetition) {
+                let (subject, info) = (&subjects[place], &infos[place]);
                 if info.missing.is_some() {
                     continue;
                 }
@@ -159,6 +160,19 @@ impl Options {
             plan,
         })
     }
+}
+
+/// Returns the order of subjects in a repetition. Every other one goes backwards, and pairs of them begin elsewhere: no
+/// subject is always first, or always behind the same one.
+fn turns(subjects: usize, repetition: u32) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..subjects).collect();
+    if subjects > 0 {
+        order.rotate_left(repetition as usize / 2 * 7 % subjects);
+    }
+    if repetition % 2 == 1 {
+        order.reverse();
+    }
+    order
 }
 
 /// Returns this machine, and the programs that measure and are measured.
@@ -197,6 +211,20 @@ mod tests {
     }
 
     #[test]
+    fn every_repetition_has_another_order() {
+        for subjects in 1..50 {
+            let orders: Vec<_> = (0..5).map(|number| turns(subjects, number)).collect();
+            for order in &orders {
+                let mut sorted = order.clone();
+                sorted.sort_unstable();
+                assert!(sorted.into_iter().eq(0..subjects));
+            }
+            assert!(subjects == 1 || orders[0] != orders[1]);
+        }
+        assert!(turns(0, 3).is_empty());
+    }
+
+    #[test]
     fn a_repetition_ends_before_the_next_begins() {
         let both = options(&["paper-002"], &["native-ipv4", "native-ipv6"]);
         let run = planned(&both).unwrap();
@@ -205,7 +233,7 @@ mod tests {
             .iter()
             .map(|t| (t.repetition, &t.subject))
             .collect();
-        assert!(turns.is_sorted());
+        assert!(turns.is_sorted_by_key(|(repetition, _)| repetition));
         assert_eq!(run.experiments.len() * 2 * 5, run.plan.len());
         assert_eq!(run.environment.program.len(), 64);
     }

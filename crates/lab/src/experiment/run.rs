@@ -13,6 +13,7 @@ use super::{
 use crate::{
     LabError, Result, process,
     results::{self, Directory, Outcome, Planned, Trial},
+    validity::TRIES,
 };
 
 /// An event of a run.
@@ -96,11 +97,14 @@ pub fn run(
             }
             Err(reason) => Outcome::NotRun(reason),
         };
+        let testbed = built.as_mut().and_then(|built| built.testbed.as_mut().ok());
+        let gaps = testbed.map(Testbed::left_out).unwrap_or_default();
         let trial = Trial {
             run: directory.run().id.clone(),
             planned,
             seconds: start.elapsed().as_secs_f64(),
             outcome,
+            gaps,
         };
         tell(Event::Over(&trial));
         directory.keep(number, trial)?;
@@ -164,9 +168,6 @@ fn known<'a>(
     Ok((experiment, subject))
 }
 
-/// The number of times that a void trial is tried.
-const TRIES: u32 = 3;
-
 /// Repeats a trial as long as it is void, which it is if the machine had other work.
 fn repeat_void(mut trial: impl FnMut() -> Outcome) -> Outcome {
     let mut outcome = trial();
@@ -199,6 +200,8 @@ fn measure(
             let built = built.get_or_insert_with(|| Built::new(subject, planned.repetition, links));
             match &mut built.testbed {
                 Ok(testbed) => {
+                    // An attempt that was void has left gaps behind.
+                    testbed.left_out();
                     measure(testbed, profile).and_then(|points| testbed.check().map(|()| points))
                 }
                 Err(error) => return Outcome::NotRun(error.to_string()),

@@ -64,7 +64,7 @@ pub static EXPERIMENTS: [Experiment; 4] = [
         name: "rfc9693/tear-down",
         title: "Connections removed per second",
         source: "RFC 9693 section 4.8",
-        quantity: Quantity::ConnectionRate,
+        quantity: Quantity::TearDownRate,
         over: Some(("connections", "", Scale::Logarithmic)),
         network: NETWORK,
         method: phase_1!(

@@ -114,18 +114,21 @@ fn servers() -> Vec<Subject> {
 
 /// Returns the tunnels that end in hosts.
 fn host_tunnels() -> Vec<Subject> {
-    let hosts = |mechanism, maker, tunnel, bound| {
-        Subject::new(mechanism, maker, Setup::Hosts(tunnel), [bound; 2])
+    let hosts = |mechanism, maker, tunnel, bounds| {
+        Subject::new(mechanism, maker, Setup::Hosts(tunnel), bounds)
     };
     let by = |engine| (Maker::Isthmus(engine), Ends::Isthmus(engine));
     let kernel = (Maker::Kernel, Ends::Kernel);
     let isatap = Engine::ALL.map(by).into_iter().chain([kernel]);
-    let isatap =
-        isatap.map(|(maker, ends)| hosts("ISATAP", maker, HostTunnel::Isatap(ends), "isatap"));
+    // The answers are in the tunnel on the other link.
+    let isatap = isatap.map(|(maker, ends)| {
+        let bounds = ["isatap", "isatap-back"];
+        hosts("ISATAP", maker, HostTunnel::Isatap(ends), bounds)
+    });
     // Our hosts are in user space.
     let six_to_four = [by(Engine::User), kernel].map(|(maker, ends)| {
         let tunnel = HostTunnel::SixToFour(ends);
-        hosts("6to4 hosts", maker, tunnel, "6to4")
+        hosts("6to4 hosts", maker, tunnel, ["6to4"; 2])
     });
     isatap.chain(six_to_four).collect()
 }

@@ -21,6 +21,7 @@ use crate::{
     plan,
     process::Process,
     provider,
+    results::Gap,
     services::Dns,
     sockets::{Host, Pair},
     tester::Port,
@@ -32,7 +33,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Testbed {
     /// Results of a measurement that serves several experiments.
-    pub(super) offered: Vec<Offered>,
+    pub(super) offered: Offered,
     /// Files, likewise.
     pub(super) fetched: Vec<Fetched>,
     /// Rates without loss, likewise.
@@ -41,6 +42,8 @@ pub struct Testbed {
     pub(super) timed: Vec<Timed>,
     /// The bounds there and back, if links have a rate.
     bounds: Option<[bound::Path; 2]>,
+    /// The places that the current measurement has left out.
+    gaps: Vec<Gap>,
     // Fields are dropped in this order: the network goes last.
     started: Vec<Started>,
     _authority: Option<Dns>,
@@ -142,10 +145,11 @@ impl Testbed {
             }
         };
         Ok(Self {
-            offered: Vec::new(),
+            offered: Offered::default(),
             fetched: Vec::new(),
             found: Vec::new(),
             timed: Vec::new(),
+            gaps: Vec::new(),
             bounds: links.rate().map(|rate| subject.paths(rate)),
             started,
             _authority: authority,
@@ -239,6 +243,16 @@ impl Testbed {
     pub(super) fn gateways(&self) -> Vec<u32> {
         let processes = self.started.iter().flat_map(|started| &started.processes);
         processes.map(Process::id).collect()
+    }
+
+    /// Notes places that could not be measured.
+    pub(super) fn leave_out(&mut self, gaps: Vec<Gap>) {
+        self.gaps.extend(gaps);
+    }
+
+    /// Returns the places that were left out since the last call.
+    pub(super) fn left_out(&mut self) -> Vec<Gap> {
+        std::mem::take(&mut self.gaps)
     }
 
     /// Checks that the subject is running.

@@ -47,6 +47,14 @@ impl FrameSize {
         }
     }
 
+    /// Returns the size of a frame with this many octets of UDP payload.
+    ///
+    /// # Errors
+    /// A tag does not fit into the payload, or the frame does not fit into a page.
+    pub fn with_payload(octets: u16, form: Form) -> Result<Self, BadFrameSize> {
+        Self::new(octets.saturating_add(form.headers() + FCS), form)
+    }
+
     /// Returns the least size for a form: 64 for IPv4, 84 for IPv6, 104 for one in the other.
     pub fn least(form: Form) -> Self {
         Self(form.headers() + TAG + FCS)

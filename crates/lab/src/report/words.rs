@@ -12,6 +12,7 @@ pub(super) fn quantity(quantity: Quantity) -> &'static str {
         Quantity::RoundTrip => "Round trip",
         Quantity::OneWayDelay => "One-way delay",
         Quantity::Throughput => "Throughput",
+        Quantity::FileThroughput => "File throughput",
         Quantity::PacketRate => "Packet rate",
         Quantity::Loss => "Loss",
         Quantity::Jitter => "Jitter",
@@ -23,6 +24,7 @@ pub(super) fn quantity(quantity: Quantity) -> &'static str {
         Quantity::Outage => "Outage",
         Quantity::Burst => "Burst",
         Quantity::ConnectionRate => "New connections",
+        Quantity::TearDownRate => "Connections removed",
         Quantity::Capacity => "Capacity",
         Quantity::QueryRate => "DNS queries",
         Quantity::Overhead => "Overhead",
@@ -46,6 +48,7 @@ pub(super) fn cause(cause: Cause<'_>) -> (&'static str, String) {
             "no figures",
             "the trial has no points, or run.json does not describe it".into(),
         ),
+        Cause::Gap(at, why) => ("part", format!("at {at}: {why}")),
         Cause::Left => (
             "not yet run",
             "the run was stopped; it goes on by --resume".into(),

@@ -267,6 +267,7 @@ mod tests {
             planned: planned(subject),
             seconds: 0.5,
             outcome: Outcome::Measured(vec![Point::new("both", 0.0, 1e-4)]),
+            gaps: vec![],
         }
     }
 

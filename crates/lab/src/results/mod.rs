@@ -19,7 +19,7 @@ pub use quantity::{Better, NO_VERDICT, Quantity};
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{median, spread};
+use crate::measure::{median, median_interval, spread};
 
 /// The version of this format. A directory of another version is refused.
 pub const FORMAT: u32 = 1;
@@ -155,6 +155,19 @@ pub struct Trial {
     pub seconds: f64,
     /// The outcome.
     pub outcome: Outcome,
+    /// The places on the axis that have no point, if it was measured.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub gaps: Vec<Gap>,
+}
+
+/// A place on the axis that could not be measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Gap {
+    /// The place.
+    pub at: f64,
+    /// The reason.
+    pub why: String,
 }
 
 /// The outcome of a trial.
@@ -184,6 +197,9 @@ pub struct Point {
     /// The first and the 99th percentile of the samples, if there are enough.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub spread: Option<[f64; 2]>,
+    /// The 95 % confidence interval of the median of the samples, if there are enough.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub interval: Option<[f64; 2]>,
     /// The least or the most that the model allows, in the same unit.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bound: Option<f64>,
@@ -207,6 +223,7 @@ impl Point {
             value,
             samples: 1,
             spread: None,
+            interval: None,
             bound: None,
             ceiling: None,
             load: None,
@@ -221,6 +238,7 @@ impl Point {
         Some(Self {
             samples: samples.len() as u64,
             spread: spread(&sorted).filter(|_| samples.len() >= ENOUGH),
+            interval: median_interval(&sorted),
             ..Self::new(series, at, value)
         })
     }

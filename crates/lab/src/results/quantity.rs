@@ -12,6 +12,8 @@ pub enum Quantity {
     OneWayDelay,
     /// Payload received.
     Throughput,
+    /// A file's octets by the time from the first SYN until the last of them: short files include the connection.
+    FileThroughput,
     /// Frames or datagrams received, at the loss that the experiment allows.
     PacketRate,
     /// The share of sent frames or datagrams that did not arrive.
@@ -34,6 +36,8 @@ pub enum Quantity {
     Burst,
     /// Connections or sessions opened.
     ConnectionRate,
+    /// Connections removed.
+    TearDownRate,
     /// The sessions that the table holds.
     Capacity,
     /// DNS answers.
@@ -68,10 +72,10 @@ impl Quantity {
             | Self::ConnectTime
             | Self::FileTime
             | Self::Outage => "s",
-            Self::Throughput => "bit/s",
+            Self::Throughput | Self::FileThroughput => "bit/s",
             Self::PacketRate => "packets/s",
             Self::Loss | Self::Cpu | Self::Works => "1",
-            Self::ConnectionRate => "connections/s",
+            Self::ConnectionRate | Self::TearDownRate => "connections/s",
             Self::Burst => "frames",
             Self::Capacity => "sessions",
             Self::QueryRate => "queries/s",
@@ -80,12 +84,13 @@ impl Quantity {
     }
 
     /// Returns which value is better.
-    ///
     pub fn better(self) -> Better {
         match self {
             Self::Throughput
+            | Self::FileThroughput
             | Self::PacketRate
             | Self::ConnectionRate
+            | Self::TearDownRate
             | Self::Burst
             | Self::Capacity
             | Self::QueryRate

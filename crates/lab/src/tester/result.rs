@@ -37,6 +37,8 @@ pub enum Void {
         /// Frames per second that were configured.
         asked: f64,
     },
+    /// Others had the cores in use, as the text says.
+    Disturbed(String),
 }
 
 impl std::fmt::Display for Void {
@@ -51,6 +53,7 @@ impl std::fmt::Display for Void {
                 "{late} of {sent} frames were sent too late, the latest by {} us",
                 latest_ns / 1000
             ),
+            Self::Disturbed(why) => f.write_str(why),
             Self::SentSlowly { rate, asked } => {
                 write!(
                     f,

@@ -1,13 +1,17 @@
 //! Tunnels by `CONNECT` through this proxy and through squid, each alone on one processor, in turns: how many in a
 //! second, and how many octets through one.
 //!
-//! `cargo run --release --package isthmus-proxy --example tunnels`; squid is left out if it is not installed. What
-//! counts is the ratio of two rows of one run.
+//! `cargo run --release --package isthmus-proxy --example tunnels`; squid is left out if it is not installed. With the
+//! argument `forwarding`, as root: how many octets through a tunnel between two networks, and how many if the kernel
+//! forwards them. What counts is the ratio of two rows of one run.
 
+mod forwarding;
 mod load;
 mod subject;
 
 use std::env;
+use std::io::Error;
+use std::net::SocketAddr;
 
 use subject::{Subject, serve};
 
@@ -17,10 +21,35 @@ const TURNS: usize = 5;
 const CLIENTS: [usize; 3] = [1, 10, 100];
 
 fn main() -> std::io::Result<()> {
-    let mut arguments = env::args().skip(1);
-    if arguments.next().as_deref() == Some("serve") {
-        return serve();
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        [] => compare(),
+        ["forwarding"] => forwarding::compare(),
+        ["serve"] => serve(SocketAddr::from(([127, 0, 0, 1], 0))),
+        ["serve", at] => serve(address(at)?),
+        ["server", at] => {
+            let _server = load::Server::at(address(at)?)?;
+            loop {
+                std::thread::park();
+            }
+        }
+        ["bulk", to] => say(load::bulk_between(None, address(to)?)?),
+        ["bulk", to, proxy] => say(load::bulk_between(Some(address(proxy)?), address(to)?)?),
+        _ => Err(Error::other("wanted: nothing, or `forwarding`")),
     }
+}
+
+fn address(text: &str) -> std::io::Result<SocketAddr> {
+    text.parse().map_err(Error::other)
+}
+
+fn say(number: f64) -> std::io::Result<()> {
+    println!("{number}");
+    Ok(())
+}
+
+fn compare() -> std::io::Result<()> {
     let server = load::Server::start()?;
     let subjects: Vec<Subject> = [Subject::isthmus, Subject::squid]
         .iter()

@@ -22,10 +22,13 @@ pub(crate) struct Subject {
 }
 
 /// Runs this proxy until the process is killed. It says where it listens.
-pub(crate) fn serve() -> io::Result<()> {
+pub(crate) fn serve(at: SocketAddr) -> io::Result<()> {
     let config = Config {
-        listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
-        allow: ["127.0.0.0/8"].iter().flat_map(|net| net.parse()).collect(),
+        listen: vec![at],
+        allow: ["127.0.0.0/8", "192.0.2.0/24"]
+            .iter()
+            .flat_map(|net| net.parse())
+            .collect(),
         local_destinations: ["127.0.0.0/8"].iter().flat_map(|net| net.parse()).collect(),
         ports: vec![1..=65_535],
         resolvers: vec![SocketAddr::from(([127, 0, 0, 1], 53))],

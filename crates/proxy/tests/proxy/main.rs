@@ -2,6 +2,7 @@
 
 mod attacks;
 mod common;
+mod conformance;
 mod limits;
 mod sites;
 mod socks;

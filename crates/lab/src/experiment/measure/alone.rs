@@ -12,12 +12,11 @@ use crate::{
     tester::{
         Ceiling, Delay, Extent, SingleDevice, Streams, Traffic, Trial, TrialResult, search::Offer,
     },
+    validity::TRIES,
 };
 
 /// The longest time for which the tester's own delay is measured.
 const LONGEST: Duration = Duration::from_millis(200);
-/// The number of times that it is tried.
-const TRIES: usize = 3;
 
 /// The tester's figures on the path of a gateway that only redirects frames.
 #[derive(Debug, Clone)]

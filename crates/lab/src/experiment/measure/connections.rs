@@ -6,7 +6,14 @@ use super::{
     super::{profile::Profile, testbed::Testbed},
     http::Connection,
 };
-use crate::{LabError, Result, results::Point, services::Files};
+use crate::{
+    LabError, Result,
+    generator::pin,
+    measure::TESTER_CPU,
+    results::Point,
+    services::Files,
+    validity::{persistent, undisturbed},
+};
 
 /// The numbers of simultaneous connections.
 const COUNTS: [usize; 7] = [1, 2, 5, 10, 20, 50, 100];
@@ -23,13 +30,15 @@ pub(crate) fn round_trips(testbed: &mut Testbed, profile: Profile) -> Result<Vec
     };
     let client = testbed.client()?;
     client.enter(|| {
+        pin(TESTER_CPU)?;
         let mut points = Vec::new();
         for (series, octets) in ANSWERS {
             // The first one resolves addresses and warms caches.
             at_once(address, 1, octets, 10).map_err(problem)?;
             for count in profile.thin(&COUNTS) {
                 let each = (profile.exchanges() as usize).div_ceil(count).max(3);
-                let samples = at_once(address, count, octets, each).map_err(problem)?;
+                let ask = || at_once(address, count, octets, each).map_err(problem);
+                let samples = persistent(|| undisturbed(ask))?;
                 points.extend(Point::of(series, count as f64, &samples));
             }
         }
@@ -44,11 +53,15 @@ pub(crate) fn simplest(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Po
     let address = testbed.address();
     let each = profile.exchanges() as usize;
     let samples = testbed.client()?.enter(|| {
-        let asked = at_once(address, 1, octets, 10).and_then(|_| at_once(address, 1, octets, each));
-        asked.map_err(|source| LabError::Start {
-            command: format!("HTTP from {address}"),
-            source,
-        })
+        pin(TESTER_CPU)?;
+        let ask = |times| {
+            at_once(address, 1, octets, times).map_err(|source| LabError::Start {
+                command: format!("HTTP from {address}"),
+                source,
+            })
+        };
+        ask(10)?;
+        undisturbed(|| ask(each))
     })?;
     Ok(Point::of("both", 0.0, &samples).into_iter().collect())
 }

@@ -2,28 +2,24 @@
 
 use std::time::Duration;
 
-use super::super::{profile::Profile, testbed::Testbed};
+use super::{
+    super::{profile::Profile, testbed::Testbed},
+    each::each,
+};
 use crate::{
     LabError, Result,
-    bound::{Payload, TcpOptions, Transport, ping_pong, table::PAPERS_PAYLOADS},
+    bound::{Payload, TcpOptions, Transport, table::PAPERS_PAYLOADS},
     results::Point,
     sockets::{
         bulk::Bulk,
         pingpong::{Delay, Exchange, PingPong, Protocol, Series},
         streaming::{Offered, Stream},
     },
+    validity::{EXACT, FEW, LATE, PUNCTUAL},
     wire::Counts,
 };
 
-/// The timing error of a cable above which an exchange does not count, if it is also above this share of the round
-/// trip.
-const PUNCTUAL: Duration = Duration::from_micros(20);
-const EXACT: f64 = 0.005;
-/// The lateness above which a frame of a stream is late: the queue behind it does not make up for it.
-const LATE: Duration = Duration::from_millis(1);
-/// The share of frames that may be late.
-const FEW: f64 = 0.01;
-/// The least share of the bound that a sender must offer.
+/// The share of the bound below which the load of a sender is its own limit.
 const BUSY: f64 = 0.97;
 /// The time in which a TCP connection finds its rate.
 const WARM_UP: Duration = Duration::from_millis(500);
@@ -52,14 +48,13 @@ pub(crate) fn tcp(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>>
     one_way(testbed, profile, Protocol::Tcp)
 }
 
-fn one_way(testbed: &Testbed, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
-    let mut points = Vec::new();
-    for payload in payloads(profile) {
+fn one_way(testbed: &mut Testbed, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
+    each(testbed, &payloads(profile), |testbed, payload| {
         let exchanges = play(testbed, profile, protocol, payload)?;
-        let [there, back] = match testbed.bounds() {
-            Some(paths) => ping_pong(paths.each_ref(), transport(protocol), payload).map(Some),
-            None => [None, None],
-        };
+        let [there, back] = [0, 1].map(|way| {
+            let path = &testbed.bounds()?[way];
+            Some(path.delay(transport(protocol), payload))
+        });
         let mean = there.zip(back).map(|(there, back)| (there + back) / 2.0);
         let values: [(&str, Option<f64>, Value); 3] = [
             ("forward", there, |exchange| delay(&exchange.forth)),
@@ -68,12 +63,12 @@ fn one_way(testbed: &Testbed, profile: Profile, protocol: Protocol) -> Result<Ve
                 exchange.round_trip.as_secs_f64() / 2.0
             }),
         ];
-        for (series, bound, value) in values {
+        let points = values.into_iter().filter_map(|(series, bound, value)| {
             let samples: Vec<f64> = exchanges.iter().map(value).collect();
-            points.extend(point(series, payload, &samples, bound));
-        }
-    }
-    Ok(points)
+            point(series, payload, &samples, bound)
+        });
+        Ok(points.collect())
+    })
 }
 
 /// A time of an exchange, in seconds.
@@ -92,22 +87,20 @@ fn point(series: &str, payload: Payload, samples: &[f64], bound: Option<f64>) ->
     })
 }
 
-/// Returns round trips by size of message over TCP.
+/// Returns round trips by size of message over TCP, and the delay of each direction from socket to socket.
 pub(crate) fn round_trips(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
-    let all = payloads(profile).into_iter();
-    all.map(|payload| round_trip(testbed, profile, payload))
-        .collect()
-}
-
-fn round_trip(testbed: &Testbed, profile: Profile, payload: Payload) -> Result<Point> {
-    let exchanges = play(testbed, profile, Protocol::Tcp, payload)?;
-    let samples: Vec<f64> = exchanges
-        .iter()
-        .map(|exchange| exchange.round_trip.as_secs_f64())
-        .collect();
-    point("both", payload, &samples, None).ok_or(LabError::Output {
-        tool: "ping-pong",
-        output: "no exchange".into(),
+    each(testbed, &payloads(profile), |testbed, payload| {
+        let exchanges = play(testbed, profile, Protocol::Tcp, payload)?;
+        let values: [(&str, Value); 3] = [
+            ("both", |exchange| exchange.round_trip.as_secs_f64()),
+            ("forward", |exchange| delay(&exchange.forth)),
+            ("back", |exchange| delay(&exchange.back)),
+        ];
+        let points = values.into_iter().filter_map(|(series, value)| {
+            let samples: Vec<f64> = exchanges.iter().map(value).collect();
+            point(series, payload, &samples, None)
+        });
+        Ok(points.collect())
     })
 }
 
@@ -172,44 +165,52 @@ pub(crate) fn tcp_throughput(testbed: &mut Testbed, profile: Profile) -> Result<
     throughput(testbed, profile, Protocol::Tcp)
 }
 
-fn throughput(testbed: &Testbed, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
+fn throughput(testbed: &mut Testbed, profile: Profile, protocol: Protocol) -> Result<Vec<Point>> {
+    each(testbed, &payloads(profile), |testbed, payload| {
+        stream(testbed, profile.length(), protocol, payload)
+    })
+}
+
+/// Measures the messages of one size that follow each other.
+fn stream(
+    testbed: &Testbed,
+    duration: Duration,
+    protocol: Protocol,
+    payload: Payload,
+) -> Result<Vec<Point>> {
     let pair = testbed.pair()?;
-    let duration = profile.length();
-    let mut points = Vec::new();
-    for payload in payloads(profile) {
-        let before = testbed.passed();
-        let (goodput, offered) = match protocol {
-            Protocol::Udp => {
-                let stream = Stream {
-                    payload,
-                    offered: Offered::Line,
-                    duration,
-                };
-                let arrivals = stream.run(&pair)?;
-                let bits = arrivals.sent as f64 * 8.0 * f64::from(payload.bytes());
-                (arrivals.goodput(), Some(bits / duration.as_secs_f64()))
-            }
-            Protocol::Tcp => {
-                let bulk = Bulk {
-                    message: payload,
-                    warm_up: WARM_UP,
-                    duration,
-                };
-                (bulk.run(&pair)?.goodput(), None)
-            }
-        };
-        punctual(&before, &testbed.passed())?;
-        let bounds = testbed.bounds();
-        let bound = bounds.map(|[there, _]| there.streaming(transport(protocol), payload));
-        // A load that was not offered is the sender's limit, not the subject's.
-        let ceiling = offered.filter(|offered| bound.is_some_and(|bound| *offered < BUSY * bound));
-        let point = point("forward", payload, &[goodput], bound);
-        points.extend(point.map(|point| match ceiling {
-            Some(ceiling) => point.with_ceiling(ceiling),
-            None => point,
-        }));
-    }
-    Ok(points)
+    let before = testbed.passed();
+    let (goodput, offered) = match protocol {
+        Protocol::Udp => {
+            let stream = Stream {
+                payload,
+                offered: Offered::Line,
+                duration,
+            };
+            let arrivals = stream.run(&pair)?;
+            let bits = arrivals.sent as f64 * 8.0 * f64::from(payload.bytes());
+            (arrivals.goodput(), Some(bits / duration.as_secs_f64()))
+        }
+        Protocol::Tcp => {
+            let bulk = Bulk {
+                message: payload,
+                warm_up: WARM_UP,
+                duration,
+            };
+            (bulk.run(&pair)?.goodput(), None)
+        }
+    };
+    punctual(&before, &testbed.passed())?;
+    let bounds = testbed.bounds();
+    let bound = bounds.map(|[there, _]| there.streaming(transport(protocol), payload));
+    // A load that was not offered is the sender's limit, not the subject's.
+    let ceiling = offered.filter(|offered| bound.is_some_and(|bound| *offered < BUSY * bound));
+    let point = point("forward", payload, &[goodput], bound);
+    let point = point.map(|point| match ceiling {
+        Some(ceiling) => point.with_ceiling(ceiling),
+        None => point,
+    });
+    Ok(point.into_iter().collect())
 }
 
 /// Checks that the cables kept time.

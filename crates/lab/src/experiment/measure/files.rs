@@ -6,7 +6,10 @@ use super::{
     super::{profile::Profile, testbed::Testbed},
     http::Connection,
 };
-use crate::{LabError, Result, results::Point, services::Files};
+use crate::{
+    LabError, Result, generator::pin, measure::TESTER_CPU, results::Point, services::Files,
+    validity::undisturbed,
+};
 
 /// The sizes of paper 001, in octets.
 const SIZES: [usize; 4] = [104_000, 318_000, 320_000, 531_000];
@@ -29,6 +32,7 @@ fn all(testbed: &mut Testbed, profile: Profile) -> Result<&[Fetched]> {
         let times = profile.exchanges().div_ceil(20);
         let client = testbed.client()?;
         testbed.fetched = client.enter(|| {
+            pin(TESTER_CPU)?;
             let problem = |source| LabError::Start {
                 command: format!("HTTP from {address}"),
                 source,
@@ -37,7 +41,7 @@ fn all(testbed: &mut Testbed, profile: Profile) -> Result<&[Fetched]> {
             fetch(address, SIZES[0]).map_err(problem)?;
             let turns = (0..times).flat_map(|_| SIZES);
             let fetched = turns.map(|octets| fetch(address, octets).map_err(problem));
-            fetched.collect()
+            undisturbed(|| fetched.collect())
         })?;
     }
     Ok(&testbed.fetched)

@@ -6,6 +6,7 @@ pub mod busy;
 pub(super) mod connections;
 pub(super) mod delay;
 pub(super) mod dns64;
+mod each;
 pub mod files;
 pub(super) mod frames;
 mod http;

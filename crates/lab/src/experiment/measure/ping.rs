@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use super::super::{profile::Profile, testbed::Testbed};
-use crate::{LabError, Result, results::Point, tools};
+use super::{
+    super::{profile::Profile, testbed::Testbed},
+    each::each,
+};
+use crate::{LabError, Result, results::Point, tools, validity::undisturbed};
 
 /// Octets of an ICMP header.
 const ICMP: u32 = 8;
@@ -29,14 +32,13 @@ fn round_trip(testbed: &Testbed, profile: Profile, octets: u32) -> Result<Point>
 
 /// Returns the round trip of packets of 1024 octets, as in paper 001.
 pub(crate) fn of_1024(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
-    round_trip(testbed, profile, 1024).map(|point| vec![point])
+    undisturbed(|| round_trip(testbed, profile, 1024)).map(|point| vec![point])
 }
 
 /// Returns the round trips of the sizes of paper 002.
 pub(crate) fn by_size(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
-    profile
-        .thin(&super::udp::SIZES)
-        .into_iter()
-        .map(|octets| round_trip(testbed, profile, octets))
-        .collect()
+    let sizes = profile.thin(&super::udp::SIZES);
+    each(testbed, &sizes, |testbed, octets| {
+        round_trip(testbed, profile, octets).map(|point| vec![point])
+    })
 }

@@ -29,6 +29,7 @@ use crate::{
             throughput,
         },
     },
+    validity::watched,
 };
 
 /// The source ports (RFC 9693 section 4.1: a few times ten thousand). There are as many destination ports as the
@@ -172,7 +173,10 @@ impl<'a> Trials<'a> {
             Some(device) => device,
             None => self.test.build()?,
         };
-        device.establish(connections, rate)
+        let (mut established, void) = watched(|| device.establish(connections, rate))?;
+        let result = &mut established.result;
+        result.void = result.void.take().or(void.map(Void::Disturbed));
+        Ok(established)
     }
 
     /// Runs phase 1, and repeats it if it was sent late. A rate that is late every time could not be offered.

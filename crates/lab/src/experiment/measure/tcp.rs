@@ -1,7 +1,10 @@
 //! TCP as fast as it goes, by iperf3.
 
-use super::super::{profile::Profile, testbed::Testbed};
-use super::udp;
+use super::{
+    super::{profile::Profile, testbed::Testbed},
+    each::each,
+    udp,
+};
 use crate::{
     Result,
     measure::TESTER_CPU,
@@ -26,8 +29,9 @@ pub(crate) fn seconds(profile: Profile) -> u32 {
 /// Returns the payload that arrived, in bits per second: one connection for each size of segment.
 pub(crate) fn throughput(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let _server = services::start_iperf(testbed.server()?, TESTER_CPU)?;
-    let of_size = |payload: &u32| bulk(testbed, *payload, seconds(profile));
-    sizes(profile).iter().map(of_size).collect()
+    each(testbed, sizes(profile), |testbed, payload| {
+        bulk(testbed, payload, seconds(profile)).map(|point| vec![point])
+    })
 }
 
 /// Measures one connection to a running iperf3.

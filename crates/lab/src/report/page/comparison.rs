@@ -36,6 +36,8 @@ struct Value {
     text: Option<String>,
     beside: Option<String>,
     limited: bool,
+    /// Whether the search ended before a limit was found.
+    open: bool,
 }
 
 /// Returns the table with its filters.
@@ -172,15 +174,25 @@ fn tools(
     }
 }
 
-/// Returns the quantities in the order of their first columns, each with the column that is shown: the first of those
-/// with the most subjects.
+/// The experiments that stand for their quantity, if they were measured.
+const PREFERRED: [&str; 3] = [
+    "paper-002/throughput-tcp",
+    "paper-002/cost",
+    "rfc8219/throughput",
+];
+
+/// Returns the quantities in the order of their first columns, each with the column that is shown: the preferred one, or
+/// the first of those with the most subjects.
 fn quantities(columns: &[Column<'_, '_>]) -> Vec<(Quantity, usize)> {
     let mut quantities: Vec<(Quantity, usize)> = Vec::new();
     for quantity in ORDER {
         let of_quantity = columns
             .iter()
             .filter(|column| column.quantity() == quantity);
-        let covered = |column: &&Column<'_, '_>| column.values.iter().flatten().count();
+        let covered = |column: &&Column<'_, '_>| {
+            let preferred = PREFERRED.contains(&column.answers.experiment.name.as_str());
+            (preferred, column.values.iter().flatten().count())
+        };
         // Of equal ones, `max_by_key` returns the last.
         if let Some(column) = of_quantity.rev().max_by_key(covered) {
             quantities.push((quantity, column.number));
@@ -190,7 +202,7 @@ fn quantities(columns: &[Column<'_, '_>]) -> Vec<(Quantity, usize)> {
 }
 
 /// The order of quantities: the most wanted first.
-const ORDER: [Quantity; 18] = [
+const ORDER: [Quantity; 20] = [
     Quantity::RoundTrip,
     Quantity::OneWayDelay,
     Quantity::PacketRate,
@@ -202,9 +214,11 @@ const ORDER: [Quantity; 18] = [
     Quantity::DelayVariation,
     Quantity::ConnectTime,
     Quantity::FileTime,
+    Quantity::FileThroughput,
     Quantity::Outage,
     Quantity::Burst,
     Quantity::ConnectionRate,
+    Quantity::TearDownRate,
     Quantity::Capacity,
     Quantity::QueryRate,
     Quantity::Overhead,
@@ -244,7 +258,14 @@ impl<'s, 'a> Column<'s, 'a> {
 
     /// Formats a value in the column's unit.
     fn text(&self, value: &Value) -> String {
-        let number = || amount::number(value.value / self.unit.divisor);
+        let number = || {
+            let number = amount::number(value.value / self.unit.divisor);
+            if value.open {
+                format!("≥ {number}")
+            } else {
+                number
+            }
+        };
         value.text.clone().unwrap_or_else(number)
     }
 
@@ -273,6 +294,10 @@ impl<'s, 'a> Column<'s, 'a> {
             .iter()
             .zip(subjects)
             .filter(|(_, subject)| !is_native(subject));
+        // Where a search ended, nobody knows who is the best.
+        if self.values.iter().flatten().any(|value| value.open) {
+            return html! {};
+        }
         let values = of_mechanisms.filter_map(|(value, _)| Some(value.as_ref()?.value));
         let least = values.clone().fold(f64::INFINITY, f64::min);
         let most = values.fold(f64::NEG_INFINITY, f64::max);
@@ -293,7 +318,8 @@ impl<'s, 'a> Column<'s, 'a> {
 /// For applications it is the number that work.
 fn value(answers: &ExperimentSummary<'_>, subject: &SubjectInfo, at: Option<f64>) -> Option<Value> {
     let quantity = answers.experiment.quantity;
-    let of_subject = |line: &&Line<'_>| line.subject.name == subject.name;
+    let of_subject =
+        |line: &&Line<'_>| line.subject.name == subject.name && !answers.is_part(line.series);
     let figures: Vec<(&str, &Figure)> = answers
         .lines
         .iter()
@@ -317,6 +343,7 @@ fn value(answers: &ExperimentSummary<'_>, subject: &SubjectInfo, at: Option<f64>
             text: Some(format!("{working} of {all}")),
             beside: None,
             limited: false,
+            open: false,
         });
     }
     let mean = figures.iter().find(|(series, _)| *series == "mean");
@@ -336,5 +363,6 @@ fn value(answers: &ExperimentSummary<'_>, subject: &SubjectInfo, at: Option<f64>
         text: None,
         beside: figure.efficiency(quantity).map(amount::percent),
         limited: figure.limited(quantity),
+        open: figure.is_open(quantity),
     })
 }

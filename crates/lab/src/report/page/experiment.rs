@@ -15,9 +15,6 @@ use crate::{
     summary::{ExperimentSummary, Figure, is_of},
 };
 
-/// The share of the bound above which a value is not explained by noise.
-const IMPOSSIBLE: f64 = 1.01;
-
 /// Returns the figure with its surroundings.
 pub(super) fn figure(run: &Run, shown: &Shown<'_, '_>, pictures: bool) -> Markup {
     let answers = shown.answers;
@@ -223,11 +220,7 @@ fn notes(answers: &ExperimentSummary<'_>) -> Markup {
     let quantity = answers.experiment.quantity;
     let limited = has(answers, |figure| figure.limited(quantity));
     let spread = has(answers, |figure| figure.spread.is_some());
-    let impossible = has(answers, |figure| {
-        figure
-            .efficiency(quantity)
-            .is_some_and(|share| share > IMPOSSIBLE)
-    });
+    let impossible = has(answers, |figure| figure.beats_its_bound(quantity));
     html! {
         @if spread || limited || impossible {
             p.notes {
@@ -328,6 +321,7 @@ fn cell(quantity: Quantity, figure: Option<&Figure>) -> Markup {
     let limited = figure.limited(quantity);
     let added = figure.added(quantity).filter(|_| limited);
     html! {
+        @if figure.is_open(quantity) { "at least " }
         (amount::amount(quantity, figure.value()))
         @if limited { span title="limited by the tester" { " †" } }
         @if let Some(efficiency) = figure.efficiency(quantity) {
@@ -342,7 +336,9 @@ fn cell(quantity: Quantity, figure: Option<&Figure>) -> Markup {
                 small { "tester alone " (amount::amount(quantity, own)) }
             }
         }
-        @if let Some(spread) = figure.spread.filter(|_| figure.bound.is_none()) {
+        @if let Some(interval) = figure.interval {
+            small title="95 % confidence interval of the median" { (amount::range(quantity, interval)) }
+        } @else if let Some(spread) = figure.spread.filter(|_| figure.bound.is_none()) {
             small { (amount::range(quantity, spread)) }
         }
     }

@@ -4,7 +4,6 @@ use std::num::NonZeroU64;
 
 use isthmus_lab::bound::{
     Capacity, Cutting, Family, Form, Link, Mtu, Path, Rate, Stretch, TcpOptions, Transport,
-    ping_pong,
 };
 
 use super::{TCP, TIMESTAMPS, bytes, in_megabits, path};
@@ -226,24 +225,28 @@ fn outer_cutting_sets_no_limit_inside() {
     assert_eq!(path.carry(&packets)[0].packets.len(), 7);
 }
 
-/// 1500 bytes over TCP are two segments, and the second one is acknowledged before the answer. With timestamps the
-/// acknowledgement is an IPv4 packet of 52 bytes (90 on the wire, 72.0 µs) or an IPv6 packet of 72 (110, 88.0 µs).
-/// One and three segments are acknowledged by the answer, datagrams not at all.
+/// 1500 bytes over TCP with timestamps are IPv6 packets of 1480 and 164 bytes, as the tunnel has an MTU of 1480: 1526
+/// and 210 bytes of Ethernet on the tunnel's link, 1506 and 190 on the plain one. On the second link the second packet
+/// follows the first after a gap of 12.
 #[test]
-fn an_answer_waits_behind_an_acknowledgement() {
-    let added = |paths: [&Path; 2], transport, payload| {
-        let both = ping_pong(paths, transport, bytes(payload));
-        [0, 1].map(|way| (both[way] * 1e7).round() as i64 - tenths(paths[way], transport, payload))
-    };
-    let four = path("native-ipv4");
-    assert_eq!(added([&four, &four], TIMESTAMPS, 1448), [0, 0]);
-    assert_eq!(added([&four, &four], TIMESTAMPS, 1449), [720, 720]);
-    assert_eq!(added([&four, &four], TIMESTAMPS, 4000), [0, 0]);
-    assert_eq!(added([&four, &four], Transport::Udp, 1500), [0, 0]);
-    // The IPv6 host acknowledges the answer before it sends again, the IPv4 host the message.
-    let translated = [&path("nat64-6to4"), &path("nat64-4to6")];
-    assert_eq!(added(translated, TIMESTAMPS, 1500), [880, 720]);
-    // With a tunnel's header 92 bytes, 130 on the wire.
-    let tunnel = path("isatap");
-    assert_eq!(added([&tunnel, &tunnel], TIMESTAMPS, 1500), [1040, 1040]);
+fn isatap_has_another_way_back() {
+    let delay = |name| tenths(&path(name), TIMESTAMPS, 1500);
+    assert_eq!(delay("isatap"), (1526 + 1506 + 12 + 190) * 8);
+    assert_eq!(delay("isatap-back"), (1506 + 1526 + 12 + 210) * 8);
+    let widest = |name: &str| path(name).streaming(TIMESTAMPS, bytes(1500));
+    assert_eq!(widest("isatap"), widest("isatap-back"));
+}
+
+/// An answer may carry the acknowledgement, so that the bound of one after the other is the delay alone.
+#[test]
+fn a_ping_pong_does_not_wait_for_acknowledgements() {
+    for size in [1448, 1449, 2896, 4000] {
+        let path = path("native-ipv4");
+        let rate = path.ping_pong(TIMESTAMPS, bytes(size));
+        let delay = path.delay(TIMESTAMPS, bytes(size));
+        assert!(
+            (rate * delay / f64::from(8 * size) - 1.0).abs() < 1e-12,
+            "{size}"
+        );
+    }
 }

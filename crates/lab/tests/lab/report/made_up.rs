@@ -118,6 +118,7 @@ impl MadeUp {
             planned,
             seconds: 0.0,
             outcome,
+            gaps: vec![],
         });
     }
 

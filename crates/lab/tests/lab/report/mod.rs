@@ -7,6 +7,7 @@ mod claims_on_translation;
 mod devtools;
 mod differences;
 mod figures;
+mod headlines;
 mod laboratory;
 mod made_up;
 mod markup;

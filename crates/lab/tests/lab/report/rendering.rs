@@ -219,6 +219,7 @@ fn point() -> impl Strategy<Value = Point> {
                 at,
                 value,
                 samples,
+                interval: spread,
                 spread,
                 bound,
                 ceiling,

@@ -3,12 +3,14 @@
 //! * this module: directions, frames, and thoroughness
 //! * [`throughput`]: rates without loss; by the number of flows
 //! * [`delay`]: latency and its variation at those rates
+//! * [`steady`]: a load at a given rate
 //! * [`loss`]: loss over the load, and the longest burst without it
 //! * [`outage`]: the time for which frames are lost after an overload, and during a restart of a gateway
 
 pub(crate) mod delay;
 pub(crate) mod loss;
 pub(crate) mod outage;
+pub(crate) mod steady;
 pub(crate) mod throughput;
 
 use std::{net::IpAddr, ops::RangeInclusive, time::Duration};
@@ -28,8 +30,9 @@ use crate::{
     plan, provider,
     tester::{
         Extent, Flows, Networks, Phases, Ports, Streams, Tester, Tolerance, Traffic, Trial,
-        TrialResult, search::Offer,
+        TrialResult, Void, search::Offer,
     },
+    validity,
 };
 
 /// Frames of RFC 8219 section 5.1.1 that links of 1500 octets carry, in octets with check sequence.
@@ -173,8 +176,7 @@ impl Direction {
     /// Returns a size of RFC 8219 for frames of this direction, of the client's if both hosts send; `None` if they
     /// grow beyond a link's MTU.
     fn size(&self, octets: u16) -> Option<FrameSize> {
-        let (Routes::There(first) | Routes::Back(first) | Routes::Both(first, _)) = self.routes;
-        let form = first.ends.form();
+        let form = self.form();
         // RFC 8219 section 5.1.1: 84 octets in place of 64 where 64 are too few.
         let size = FrameSize::new(octets, form).unwrap_or(FrameSize::least(form));
         let fits = |route: Route, size: FrameSize| size.mtu() + route.growth <= MTU;
@@ -185,6 +187,12 @@ impl Direction {
             }
         };
         all_fit.then_some(size)
+    }
+
+    /// Returns the form of the frames of the first sender.
+    fn form(&self) -> Form {
+        let (Routes::There(first) | Routes::Back(first) | Routes::Both(first, _)) = self.routes;
+        first.ends.form()
     }
 
     fn streams(&self, size: FrameSize, flows: u32) -> Streams {
@@ -257,6 +265,15 @@ fn tester(testbed: &Testbed, streams: Streams, manner: &Manner) -> Result<Tester
     Tester::new(&left, &right, streams, manner.phases, manner.tolerance)
 }
 
+/// Runs a trial, which is void if others had the cores in use.
+fn quiet(trial: impl FnOnce() -> Result<TrialResult>) -> Result<TrialResult> {
+    let (result, void) = validity::watched(trial)?;
+    Ok(TrialResult {
+        void: result.void.or(void.map(Void::Disturbed)),
+        ..result
+    })
+}
+
 /// A tester with the streams of one direction, and its own figures.
 pub(super) struct Bench {
     tester: Tester,
@@ -284,29 +301,32 @@ impl Bench {
 
     /// Runs a trial at a rate.
     fn offer(&mut self, offer: Offer) -> Result<TrialResult> {
-        self.tester.run(&Trial {
+        let trial = Trial {
             rate: offer.rate,
             extent: Extent::Time(offer.duration),
             timeout: self.timeout,
-        })
+        };
+        quiet(|| self.tester.run(&trial))
     }
 
     /// Runs a trial at a rate for its delays: each frame leaves when it is due.
     fn time(&mut self, offer: Offer) -> Result<TrialResult> {
-        self.tester.time(&Trial {
+        let trial = Trial {
             rate: offer.rate,
             extent: Extent::Time(offer.duration),
             timeout: self.timeout,
-        })
+        };
+        quiet(|| self.tester.time(&trial))
     }
 
     /// Sends this many frames as fast as the sender can.
     fn burst(&mut self, frames: u64) -> Result<TrialResult> {
-        self.tester.run(&Trial {
+        let trial = Trial {
             rate: f64::INFINITY,
             extent: Extent::Frames(frames),
             timeout: self.timeout,
-        })
+        };
+        quiet(|| self.tester.run(&trial))
     }
 }
 

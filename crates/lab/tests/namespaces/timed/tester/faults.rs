@@ -33,6 +33,18 @@ fn one_lost_frame_in_a_thousand() {
 }
 
 #[test]
+fn all_frames_and_every_other_one() {
+    alone(|| {
+        for (every, received) in [(1, 0), (2, 2500)] {
+            let stream = through(Fault::Drop(every), 5000)?;
+            assert_eq!(stream.arrivals.received, received);
+            assert_eq!(stream.delay.is_some(), received > 0);
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn changed_bits() {
     alone(|| {
         let stream = through(Fault::Corrupt(50), 10_000)?;
