@@ -16,14 +16,14 @@ pub(super) const POOL: &str = r#"pool = [{ addresses = "203.0.113.0/28", ports =
 subscriber-session-rate = 1000000000"#;
 /// The tables of such a BR.
 pub(super) const TABLES: &str = "max-sessions = 4096\nmax-bindings = 4096";
-/// What lets hosts ask a CE for ports of its set.
+/// The keys with which hosts ask a CE for ports of its set.
 pub(super) const ASK_CE: [Keys; 2] = [&[r#"pcp = { listen = ["192.168.1.1"] }"#], &[]];
-/// What lets them ask a B4, which asks its AFTR.
+/// The same of a B4, which asks its AFTR.
 pub(super) const ASK_AFTR: [Keys; 2] = [
     ASK_CE[0],
     &[r#"pcp = { listen = ["192.0.0.1"], clients = ["2001:db8:12::/48"] }"#],
 ];
-/// What lets them ask a CLAT, which asks its PLAT.
+/// The same of a CLAT, which asks its PLAT.
 pub(super) const ASK_PLAT: [Keys; 2] = [
     &[r#"pcp = { listen = ["192.168.1.1"], server = "3fff:c1::2" }"#],
     &[r#"pcp = { listen = ["3fff:c1::2"], clients = ["2001:db8:12::/48"] }"#],

@@ -188,7 +188,7 @@ pub(super) const TRIED_THROUGH: [&str; 4] = ["DS-Lite", "MAP-E", "MAP-T", "464XL
 /// An application of paper 002.
 pub(super) struct Tried {
     pub(super) application: &'static str,
-    /// What the paper saw through each of [`TRIED_THROUGH`].
+    /// The paper's words about each of [`TRIED_THROUGH`].
     pub(super) saw: [&'static str; 4],
     /// The results that repeat it.
     pub(super) here: &'static [&'static str],

@@ -1,7 +1,7 @@
 //! The ten applications that paper 002 tried, each by the programs that people use.
 //!
 //! Every application runs twice at the same time, on the same machine: through the mechanism, and over a network of
-//! native IPv4, its control. What other work does to one it does to both, so that the [verdict](verdict) is about
+//! native IPv4, its control. What other work does to one it does to both, so that the [verdict] is about
 //! the mechanism.
 
 mod call;
@@ -88,13 +88,15 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     all.flat_map(|one| one.names).copied()
 }
 
-/// Tries the applications whose names are wanted, through the mechanism and natively.
+/// Tries the applications whose names are wanted, through the mechanism and natively. `waited` is the time for which the
+/// mechanism's processes have waited for a processor until now.
 ///
 /// # Errors
-/// The client's routes cannot be changed.
+/// The client's routes cannot be changed, or there is no such time.
 pub fn try_all(
     call: &Call<'_>,
     native: &Call<'_>,
+    waited: impl Fn() -> Result<Duration>,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<Judged>> {
     let _without_ipv4 = WithoutIpv4::for_call(call)?;
@@ -103,23 +105,30 @@ pub fn try_all(
         let row = row
             .iter()
             .filter(|one| one.names.iter().any(|name| wanted(name)));
-        thread::scope(|scope| {
+        let before = waited()?;
+        let outcomes: Vec<_> = thread::scope(|scope| {
             let runs: Vec<_> = row
                 .map(|one| {
                     let of = |call| scope.spawn(move || one.outcomes(call));
                     (one, [call, native].map(of))
                 })
                 .collect();
-            for (one, threads) in runs {
-                let [through, natively] = threads.map(join);
-                for (name, (through, natively)) in
-                    one.names.iter().zip(through.into_iter().zip(natively))
-                {
-                    let verdict = verdict::judge(through, &natively);
-                    judged.push(Judged { name, verdict });
-                }
-            }
+            let join = |(one, threads): (&'static Application, [_; 2])| (one, threads.map(join));
+            runs.into_iter().map(join).collect()
         });
+        let waited = waited()?.saturating_sub(before);
+        for (one, [through, natively]) in outcomes {
+            let outcomes = through.into_iter().zip(natively);
+            judged.extend(
+                one.names
+                    .iter()
+                    .zip(outcomes)
+                    .map(|(name, (through, natively))| Judged {
+                        name,
+                        verdict: verdict::judge(through, &natively, waited),
+                    }),
+            );
+        }
     }
     judged.retain(|judged| wanted(judged.name));
     Ok(judged)

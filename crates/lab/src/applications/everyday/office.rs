@@ -57,7 +57,7 @@ const SIZE: usize = 200_000;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The number of times that the tunnel is set up.
 const TIMES: usize = 3;
-/// What does nothing but this. Modules of the kernel are left alone.
+/// The settings of both ends: the plugins that this needs, with ESP in user space, and few repetitions.
 const STRONGSWAN: &str = "  load = random nonce aes sha1 sha2 hmac kdf gmp kernel-libipsec kernel-netlink socket-default vici
   retransmit_tries = 4
   retransmit_timeout = 1

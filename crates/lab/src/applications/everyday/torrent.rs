@@ -100,7 +100,7 @@ struct Shared {
     origin: PathBuf,
     /// The folder of who fetches it.
     came: PathBuf,
-    /// What the peer inside knows of it, and the one outside.
+    /// The description for the peer inside, and for the one outside: each has the tracker's address as it knows it.
     torrents: [PathBuf; 2],
     hash: String,
 }

@@ -80,7 +80,7 @@ const BALANCE: &str = "You have 100 of something.\n";
 /// The port at which nobody answers: what a page asks for there keeps its browser waiting until the script has spoken.
 const HOLD: u16 = 8091;
 
-/// What the script says when all is well; it says it to the server by asking for a page of this name.
+/// The word of a script when all is well. It tells the server by asking for a page of this name.
 const WORKS: &str = "works";
 const SEARCH: &str = r#"<!doctype html><title>search</title><ol id="found"></ol>
 <script src="/search.js"></script><img src="/hold" alt="">"#;

@@ -1,11 +1,14 @@
 //! Whether applications work.
 
-use super::super::{
-    definition::Links,
-    profile::Profile,
-    subject::Subject,
-    subjects,
-    testbed::{Ports, Testbed},
+use super::{
+    super::{
+        definition::Links,
+        profile::Profile,
+        subject::Subject,
+        subjects,
+        testbed::{Ports, Testbed},
+    },
+    busy,
 };
 use crate::{
     LabError, Result,
@@ -61,7 +64,8 @@ pub fn judge(
     let mut through = Testbed::build_with(subject, Links::Unlimited, Ports::OnRequest)?;
     let native = Testbed::build(&native, Links::Unlimited)?;
     change(&through)?;
-    let judged = everyday::try_all(&call(&through)?, &call(&native)?, wanted)?;
+    let waited = || through.gateways().into_iter().map(busy::waited).sum();
+    let judged = everyday::try_all(&call(&through)?, &call(&native)?, waited, wanted)?;
     through.check().map(|()| judged)
 }
 

@@ -14,6 +14,7 @@ use std::{
     ops::Sub,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use aya::sys::{Stats, enable_stats};
@@ -93,9 +94,20 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
     })
 }
 
-/// Returns the time of all threads of a process, in seconds. The first number of `schedstat` is in nanoseconds
-/// (Documentation/scheduler/sched-stats.rst).
+/// Returns the time of all threads of a process, in seconds.
 fn ran(process: &Path) -> Result<f64> {
+    Ok(scheduled(process, 0)? as f64 / 1e9)
+}
+
+/// Returns the time for which all threads of a process were ready to run and had no processor.
+pub(super) fn waited(process: u32) -> Result<Duration> {
+    let process = Path::new("/proc").join(process.to_string());
+    scheduled(&process, 1).map(Duration::from_nanos)
+}
+
+/// Returns the sum over all threads of a process of a number in `schedstat`, which has nanoseconds in its first two
+/// (Documentation/scheduler/sched-stats.rst).
+fn scheduled(process: &Path, number: usize) -> Result<u64> {
     let mut nanoseconds = 0;
     for thread in entries(&process.join("task"))? {
         let path = thread.join("schedstat");
@@ -103,16 +115,16 @@ fn ran(process: &Path) -> Result<f64> {
         let Ok(text) = fs::read_to_string(&path) else {
             continue;
         };
-        let first = text
+        let word = text
             .split(' ')
-            .next()
+            .nth(number)
             .and_then(|word| word.parse::<u64>().ok());
-        nanoseconds += first.ok_or(LabError::Output {
+        nanoseconds += word.ok_or(LabError::Output {
             tool: "schedstat",
             output: text,
         })?;
     }
-    Ok(nanoseconds as f64 / 1e9)
+    Ok(nanoseconds)
 }
 
 /// Returns the time in each BPF program that a process has open, by the program's number.
