@@ -1,6 +1,6 @@
 //! The differences between two runs, and their significance.
 //!
-//! Each point that both runs have is compared over the repetitions; see [`statistics`](crate::statistics). A run with fewer than
+//! Each point that both runs have is compared over the repetitions; see the module `statistics`. A run with fewer than
 //! four repetitions cannot show a difference: the smallest interval that three and three values have is one of 90 %,
 //! not of 95 %.
 
