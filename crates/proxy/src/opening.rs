@@ -1,7 +1,7 @@
 //! The first octets of a client, read before anything is set up for it.
 //!
 //! Most clients ask for a tunnel, and nothing else on the same connection. Such a request is read here, by the parser of
-//! hyper and the rules of [`head`](crate::head). All others, and all that is wrong, go on to hyper with the octets
+//! hyper and the rules of [`head`]. All others, and all that is wrong, go on to hyper with the octets
 //! that were read.
 
 use std::io;

@@ -143,8 +143,12 @@ fn answers(links: &str) {
     );
     assert_eq!(again, found, "the host has one address");
 
-    // Its sessions are between addresses, and are shown so.
-    let sessions = gateway.json(&format!("sessions --protocol any --outside {found}"));
+    shows_addresses(&gateway, &found);
+}
+
+/// Sessions are between addresses, and are shown so.
+fn shows_addresses(gateway: &Gateway, outside: &str) {
+    let sessions = gateway.json(&format!("sessions --protocol any --outside {outside}"));
     let session = sessions.as_array().map_or(&sessions, |all| &all[0]);
     assert_eq!(session["inside-address"], "2001:db8:1::2", "{sessions}");
     for port in ["inside-port", "outside-port", "remote-port"] {

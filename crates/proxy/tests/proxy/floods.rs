@@ -71,7 +71,7 @@ fn a_flood_of_connections_ends_at_the_share_of_its_client() {
 
 #[test]
 fn a_flood_of_heads_that_never_end_ends_by_the_clock() {
-    let proxy = start(|config| config.head_timeout = Duration::from_secs(1));
+    let proxy = start(|config| config.head_timeout = Duration::from_secs(4));
     let mut held: Vec<_> = (0..EACH).map(|_| connect(ATTACKER, &proxy)).collect();
     for (at, stream) in held.iter_mut().enumerate() {
         let begun = [
@@ -94,7 +94,7 @@ fn a_flood_of_heads_that_never_end_ends_by_the_clock() {
 /// What waits for a client that does not read is bounded by the sockets' buffers: the server cannot go on writing.
 #[test]
 fn clients_that_do_not_read_hold_up_their_servers_and_nobody_else() {
-    let proxy = start(|config| config.idle_timeout = Duration::from_secs(2));
+    let proxy = start(|config| config.idle_timeout = Duration::from_secs(5));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = listener.local_addr().unwrap();
     let servers = thread::spawn(move || {
@@ -132,7 +132,7 @@ fn clients_that_do_not_read_hold_up_their_servers_and_nobody_else() {
 
 #[test]
 fn servers_that_accept_and_say_nothing_are_given_up() {
-    let proxy = start(|config| config.idle_timeout = Duration::from_secs(1));
+    let proxy = start(|config| config.idle_timeout = Duration::from_secs(5));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = listener.local_addr().unwrap();
     let mut held: Vec<_> = (0..EACH).map(|_| tunnel(ATTACKER, &proxy, to)).collect();
@@ -145,7 +145,7 @@ fn servers_that_accept_and_say_nothing_are_given_up() {
 
 #[test]
 fn servers_that_do_not_even_accept_are_given_up() {
-    let proxy = start(|config| config.connect_timeout = Duration::from_secs(1));
+    let proxy = start(|config| config.connect_timeout = Duration::from_secs(4));
     let full = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     full.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())
         .unwrap();
