@@ -90,17 +90,12 @@ fn beyond(document: &Document) -> Vec<Diagnostic> {
 /// What it cannot do of an instance.
 fn instance(instance: &Instance) -> Vec<Diagnostic> {
     let place = instance.name.span;
+    // The hosts of ISATAP look for routers, and NAT-PT needs its gateway for DNS.
     if let Mechanism::Composed(composed) = &instance.mechanism
-        && !matches!(
-            composed.core,
-            AnyMechanism::Aftr(_)
-                | AnyMechanism::MapEBr(_)
-                | AnyMechanism::MapTBr(_)
-                | AnyMechanism::LwAftr(_)
-        )
+        && (matches!(composed.core, AnyMechanism::NatPt(_)) || composed.name.starts_with("isatap"))
     {
         let message = format!("a bare machine has no `{}`", composed.name);
-        let label = "expected siit, nat64, nat44, or the border of ds-lite, map-e, map-t or lw4o6";
+        let label = "expected any mechanism but `isatap` and `nat-pt`";
         return vec![Diagnostic::error(place, &message, label)];
     }
     let Some(nat) = instance.mechanism.nat() else {
