@@ -65,8 +65,8 @@ impl Change {
     }
 }
 
-/// A one's-complement sum of 16-bit words, not yet folded. It is below [`ZERO_ABOVE`]: a packet has fewer than 2^14
-/// words of 32 bits.
+/// A one's-complement sum of 16-bit words, not yet folded. It is below 2^47: a packet has fewer than 2^14 words of
+/// 32 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum(u64);
 

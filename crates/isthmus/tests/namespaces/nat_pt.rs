@@ -83,9 +83,7 @@ fn answers(links: &str) {
             return;
         }
     }
-    let Some(site) = Site::new() else {
-        return;
-    };
+    let Some(site) = Site::new() else { return };
     let net = &site.net;
     for node in ["host", "server"] {
         // XDP cannot tell which checksums are not finished.
