@@ -294,11 +294,13 @@ impl<'a> ExperimentSummary<'a> {
     }
 
     /// Returns whether a series is a part of another one, as the 99.9th percentile of a delay is one of its direction.
+    /// An application is none, whatever it is called.
     pub fn is_part(&self, series: &str) -> bool {
-        self.lines.iter().any(|line| {
-            let rest = series.strip_prefix(line.series);
-            rest.is_some_and(|rest| rest.starts_with(' ') && rest != " ways")
-        })
+        self.experiment.quantity != Quantity::Works
+            && self.lines.iter().any(|line| {
+                let rest = series.strip_prefix(line.series);
+                rest.is_some_and(|rest| rest.starts_with(' ') && rest != " ways")
+            })
     }
 
     /// Returns the places on the axis that have figures, from the least.
