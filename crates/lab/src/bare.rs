@@ -181,9 +181,17 @@ impl Emulated {
     /// # Errors
     /// None comes.
     pub fn receive(&mut self) -> io::Result<(usize, Vec<u8>)> {
+        self.receive_within(PATIENCE)
+    }
+
+    /// [`receive`](Self::receive), with another end to the waiting for each frame.
+    ///
+    /// # Errors
+    /// None comes.
+    pub fn receive_within(&mut self, patience: Duration) -> io::Result<(usize, Vec<u8>)> {
         loop {
             let none = |_| io::Error::new(io::ErrorKind::TimedOut, "no frame comes");
-            let (card, frame) = self.frames.recv_timeout(PATIENCE).map_err(none)?;
+            let (card, frame) = self.frames.recv_timeout(patience).map_err(none)?;
             let Some((header, packet)) = frame.split_first_chunk::<14>() else {
                 return Err(io::Error::other("a frame without a header"));
             };

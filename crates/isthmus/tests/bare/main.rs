@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use etherparse::PacketBuilder;
 use isthmus_lab::bare::{self, CARDS, Emulated};
@@ -66,6 +67,8 @@ static ONE: Mutex<()> = Mutex::new(());
 /// A machine, and the packets that it is sent.
 struct Bench {
     machine: Emulated,
+    /// How many pings it was sent.
+    pings: u16,
 }
 
 impl Bench {
@@ -80,7 +83,7 @@ impl Bench {
         process::run(&mut pack).unwrap();
         let machine = Emulated::start(program, &image, options).unwrap();
         machine.says("isthmus: forwards").unwrap();
-        Some(Self { machine })
+        Some(Self { machine, pings: 0 })
     }
 
     /// The counters of all instances, and the frames and ticks of the work.
@@ -117,35 +120,43 @@ impl Bench {
         self.machine.receive().unwrap()
     }
 
-    /// Whether a ping of the machine's own address comes back, by each card: then it has done what came before.
+    /// Whether a ping of the machine's own address comes back, by each card: then it has done what came before. A ping is
+    /// sent again as often as a host would, because an answer may be lost: only one packet waits for a neighbour that the
+    /// machine asks for, and what comes by the other card may take its place.
     fn answers_a_ping(&mut self) -> bool {
-        let mut request = Vec::new();
         let way = PacketBuilder::ipv4(octets_v4(SERVER), octets_v4("192.0.2.1"), 64);
-        let ping = way.icmpv4_echo_request(1, 1);
-        ping.write(&mut request, b"bare").unwrap();
-        self.machine.send_packet(RIGHT, &request).unwrap();
-        loop {
-            let (card, packet) = self.machine.receive().unwrap();
-            if card == RIGHT && packet.get(20) == Some(&0) && packet.ends_with(b"bare") {
-                break;
-            }
-        }
-        self.answers_a_ping_v6()
+        let v4 = way.icmpv4_echo_request(1, self.number());
+        let mut request = Vec::new();
+        v4.write(&mut request, b"bare").unwrap();
+        let is_answered = self.answers(RIGHT, &request, 20, 0);
+        let way = PacketBuilder::ipv6(octets_v6(HOST), octets_v6("2001:db8:1::1"), 64);
+        let v6 = way.icmpv6_echo_request(1, self.number());
+        let mut request = Vec::new();
+        v6.write(&mut request, b"bare").unwrap();
+        is_answered && self.answers(LEFT, &request, 40, 129)
     }
 
-    fn answers_a_ping_v6(&mut self) -> bool {
-        let mut request = Vec::new();
-        let (from, to) = (octets_v6(HOST), octets_v6("2001:db8:1::1"));
-        let ping = PacketBuilder::ipv6(from, to, 64).icmpv6_echo_request(1, 1);
-        ping.write(&mut request, b"bare").unwrap();
-        self.machine.send_packet(LEFT, &request).unwrap();
-        // What the machine has sent before comes first.
-        loop {
-            let (card, packet) = self.machine.receive().unwrap();
-            if card == LEFT && packet.get(40) == Some(&129) && packet.ends_with(b"bare") {
-                return true;
+    /// The number of a ping.
+    fn number(&mut self) -> u16 {
+        self.pings = self.pings.wrapping_add(1);
+        self.pings
+    }
+
+    /// Whether the echo request is answered, by a message of this type that is at this place of a packet.
+    fn answers(&mut self, card: usize, request: &[u8], at: usize, message: u8) -> bool {
+        const TRIES: usize = 60;
+        // Identifier, number and payload.
+        let told = &request[at + 4..];
+        (0..TRIES).any(|_| {
+            self.machine.send_packet(card, request).unwrap();
+            // What the machine has sent before comes first.
+            while let Ok((from, packet)) = self.machine.receive_within(Duration::from_secs(1)) {
+                if from == card && packet.get(at) == Some(&message) && packet.ends_with(told) {
+                    return true;
+                }
             }
-        }
+            false
+        })
     }
 }
 
