@@ -14,9 +14,8 @@ use super::{V4, V6};
 #[must_use]
 pub const fn is_illegal_source_v4(address: V4) -> bool {
     let number = address.number();
-    // 1.0.0.0 to 126.255.255.255 and 128.0.0.0 to 223.255.255.255, without what is link-local.
     let network = number >> 24;
-    network.wrapping_sub(1) >= 126 && (network.wrapping_sub(128) >= 96 || number >> 16 == 0xa9fe)
+    network == 0 || network == 127 || number >= 0xe000_0000 || number >> 16 == 0xa9fe
 }
 
 /// An IPv4 address to which no packet is translated: "this network" 0.0.0.0/8, loopback
@@ -35,10 +34,6 @@ pub const fn is_illegal_destination_v4(address: V4) -> bool {
 #[must_use]
 pub const fn is_illegal_source_v6(address: V6) -> bool {
     let (high, low) = address.halves();
-    // Nearly all addresses lie between the two ends.
-    if (high >> 48).wrapping_sub(1) < 0xfe7f {
-        return false;
-    }
     high >> 56 == 0xff || high >> 54 == 0xfe80 >> 6 || (high == 0 && low <= 1)
 }
 
