@@ -276,8 +276,8 @@ pub(super) const FIGURES: [Figure; 54] = [
         "table of applications",
         "ten services on five systems",
         InPart(
-            "paper-002/applications",
-            "Windows, macOS, Android and iOS, video calls and games, which only people can try",
+            "paper-002/everyday",
+            "Windows, macOS, Android and iOS, and L2TP; the media of a call and a game are what the laboratory sends",
         ),
     ),
     figure(
@@ -428,8 +428,10 @@ mod tests {
                 assert!(here(name) && name.starts_with(figure.paper), "{name}");
             }
         }
-        // These show more than the papers did: the cost of one packet, and the same at other rates and by TCP.
+        // These show more than the papers did: single protocols, the cost of one packet, and the same at other rates and
+        // by TCP.
         let more = [
+            "paper-002/applications",
             "paper-002/cost",
             "paper-003/throughput-tcp-100M",
             "paper-003/throughput-tcp-1000M",
