@@ -202,10 +202,15 @@ pub(crate) fn udp(way: Way<'_>) -> Result<(), String> {
         let exchange = || {
             let mut bytes = [0; 9000];
             client.send_to(&sent, to)?;
-            let (length, from) = server.recv_from(&mut bytes)?;
-            server.send_to(&bytes[..length], from)?;
-            let (length, _) = client.recv_from(&mut bytes)?;
-            Ok::<_, io::Error>(bytes[..length].to_vec())
+            loop {
+                let (length, from) = server.recv_from(&mut bytes)?;
+                server.send_to(&bytes[..length], from)?;
+                let (length, _) = client.recv_from(&mut bytes)?;
+                // One of another length was sent before, and is late.
+                if length == sent.len() {
+                    return Ok::<_, io::Error>(bytes[..length].to_vec());
+                }
+            }
         };
         // The hosts discover the path MTU by lost packets.
         let came = (0..=MTUS_ON_THE_WAY)
