@@ -37,7 +37,7 @@ impl Translator for Lent {
 struct Talk(Applications);
 
 impl Talk {
-    /// What the server gets of this segment: its number, its text, and whether it ends the stream.
+    /// The part of this segment that the server gets: its number, its text, and whether it ends the stream.
     fn client(&self, at: u32, text: &str) -> (u32, String, bool) {
         self.segment(at, text, false)
     }

@@ -11,7 +11,7 @@ use crate::queue::{Queue, SIZE};
 /// The numbers of the queues.
 const RECEIVING: u16 = 0;
 const SENDING: u16 = 1;
-/// What the machine takes of what a card offers. No offloads, so that what arrives is complete.
+/// The features that the machine takes of those that a card offers. No offloads, so that what arrives is complete.
 const FEATURES: u64 = VERSION_1 | EVENT_INDEX | HAS_MAC;
 const VERSION_1: u64 = 1 << 32;
 /// Who lends frames is told when the other one wants to know (VIRTIO_F_EVENT_IDX).

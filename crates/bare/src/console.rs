@@ -16,7 +16,7 @@ const IDLE_ROUNDS: u32 = 1 << 10;
 /// QEMU's `isa-debug-exit` ends the emulation when somebody writes there.
 const EXIT: u16 = 0xf4;
 
-/// What somebody wants of a machine.
+/// A wish of somebody at the console.
 pub enum Wish {
     /// It shall end.
     End,

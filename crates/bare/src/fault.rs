@@ -40,7 +40,7 @@ unsafe extern "C" {
     static fault_entries: u8;
 }
 
-/// What lies on the stack at a fault.
+/// The words on the stack at a fault.
 #[repr(C)]
 struct Frame {
     number: u64,

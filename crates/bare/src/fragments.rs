@@ -7,7 +7,7 @@ use isthmus_core::slow::waiting::{Holding, MOST_FRAGMENTS, Purpose};
 
 use crate::frame::{Frame, Pool};
 
-/// What the store has: frames, and datagrams that they belong to.
+/// The size of the store: frames, and datagrams that they belong to.
 pub const STORE: Holding = Holding {
     memory: 512,
     datagrams: 128,
@@ -39,7 +39,7 @@ pub struct Fragments {
     count: usize,
 }
 
-/// What became of a fragment.
+/// The fate of a fragment.
 pub enum Outcome {
     /// It waits.
     Waiting,

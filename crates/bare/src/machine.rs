@@ -62,7 +62,7 @@ pub struct Work {
     pub ticks: u64,
 }
 
-/// What the core says about a packet.
+/// The core's answer about a packet.
 #[derive(Clone, Copy)]
 struct Passed {
     result: Result<Verdict, Refusal>,

@@ -24,7 +24,7 @@ pub fn answer(frame: &mut Frame) -> Option<()> {
     }
 }
 
-/// What a host in a softwire sent to the machine.
+/// The kind of packet that a host in a softwire sent to the machine.
 pub enum InSoftwire {
     /// A datagram, which a service would take.
     Datagram,

@@ -24,7 +24,7 @@ struct Descriptor {
     next: u16,
 }
 
-/// What the machine writes: frames that the card may use.
+/// The ring that the machine writes: frames that the card may use.
 #[repr(C)]
 struct Available {
     flags: u16,
@@ -41,7 +41,7 @@ struct Element {
     length: u32,
 }
 
-/// What the card writes: frames that it has done with.
+/// The ring that the card writes: frames that it has done with.
 #[repr(C)]
 struct Used {
     flags: u16,

@@ -1,7 +1,7 @@
 //! Fragments that wait, either for the first fragment of their datagram, whose ports decide where all of them
 //! go (RFC 6146 section 3.4), or for all the others, because a checksum needs the whole datagram.
 //!
-//! What waits and who gives way are rules of [`isthmus_core::slow::waiting`], those of fragments are in
+//! The rules of waiting and of giving way are in [`isthmus_core::slow::waiting`], those of fragments are in
 //! [`isthmus_core::slow::reassemble`].
 
 mod turns;

@@ -78,7 +78,7 @@ pub fn read(head: &request::Parts, role: Role, pseudonym: &str) -> Result<Wish, 
     Ok(Wish::Forward(target))
 }
 
-/// What holds for every request: nothing in it can be read in two ways.
+/// Checks that hold for every request: nothing in it can be read in two ways.
 fn plain(head: &request::Parts) -> Result<(), Failure> {
     let hosts = head.headers.get_all(HOST).iter().count();
     // RFC 9112 section 3.2.

@@ -50,7 +50,7 @@ fn written(status: StatusCode, mut headers: HeaderMap, pseudonym: &str) -> Vec<u
     octets
 }
 
-/// What a client's connection has to write before its next response.
+/// The octets that a client's connection has to write before its next response.
 #[derive(Default)]
 pub(crate) struct Interim(Mutex<Waiting>);
 

@@ -85,7 +85,7 @@ impl Meter {
 pub(crate) struct Metered {
     pub(crate) stream: TcpStream,
     pub(crate) meter: Arc<Meter>,
-    /// What was read already.
+    /// Octets that were read already.
     pub(crate) early: Vec<u8>,
     pub(crate) interim: Arc<Interim>,
 }

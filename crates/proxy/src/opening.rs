@@ -42,7 +42,7 @@ pub(crate) async fn read(stream: &mut TcpStream, pseudonym: &str) -> io::Result<
     Ok(Opening::Other(octets))
 }
 
-/// What begins with these octets, if that is clear; then they are taken.
+/// The kind of connection that begins with these octets, if that is clear; then they are taken.
 #[must_use]
 pub fn opening(octets: &mut Vec<u8>, pseudonym: &str) -> Option<Opening> {
     let shown = octets.len().min(CONNECT.len());

@@ -29,7 +29,7 @@ pub(crate) struct Switched {
 }
 
 impl Upgrade {
-    /// What a request asks for, if that is for us and known (RFC 9110 section 7.8). HTTP/1.0 cannot ask.
+    /// The protocol that a request asks for, if that is for us and known (RFC 9110 section 7.8). HTTP/1.0 cannot ask.
     pub(crate) fn asked_by(request: &mut Request<Incoming>) -> Option<Self> {
         let headers = request.headers();
         let asks = request.version() == Version::HTTP_11

@@ -24,7 +24,7 @@ pub enum Purpose {
     Whole,
 }
 
-/// What a store has, or what somebody has of it.
+/// The contents of a store, or somebody's part of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holding {
     /// Units of memory, such as bytes.

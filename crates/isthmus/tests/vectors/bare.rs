@@ -20,7 +20,7 @@ use super::case::Case;
 use super::pcap::Record;
 use super::run::{Outcome, SEED};
 
-/// What the machine has besides the configuration of a vector.
+/// The part of the machine's configuration that no vector has.
 const OWN: &str = r#"
 [[card]]
 addresses = ["fd00:ba5e::1/64"]

@@ -36,7 +36,7 @@ const ENGINES: [(&str, Need); 4] = [
     ("bare", Need::Emulator),
 ];
 
-/// What an engine needs to run here.
+/// The needs of an engine to run here.
 #[derive(Clone, Copy, PartialEq)]
 enum Need {
     Nothing,

@@ -127,7 +127,7 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// The comparisons that decide it.
     pub comparisons: Vec<Comparison>,
-    /// What else belongs to it.
+    /// Everything else that belongs to it.
     pub notes: Vec<String>,
     /// The reason, in a sentence.
     pub why: String,

@@ -2,7 +2,7 @@
 //!
 //! Drawings of networks, listings of configurations and tables of the literature measure nothing and are not here.
 
-/// What became of a figure.
+/// The fate of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeated {
     /// This experiment repeats it.
@@ -22,9 +22,9 @@ pub(super) struct Figure {
     pub(super) paper: &'static str,
     /// Its place in the paper.
     pub(super) place: &'static str,
-    /// What it shows.
+    /// Its subject.
     pub(super) shows: &'static str,
-    /// What became of it.
+    /// Its fate.
     pub(super) repeated: Repeated,
 }
 

@@ -91,7 +91,7 @@ fn a_flood_of_heads_that_never_end_ends_by_the_clock() {
     }
 }
 
-/// What waits for a client that does not read is bounded by the sockets' buffers: the server cannot go on writing.
+/// The data that waits for a client that does not read is bounded by the sockets' buffers: the server cannot go on writing.
 #[test]
 fn clients_that_do_not_read_hold_up_their_servers_and_nobody_else() {
     let proxy = start(|config| config.idle_timeout = Duration::from_secs(5));

@@ -38,7 +38,7 @@ pub struct Offered {
 #[derive(Debug, Clone, Copy)]
 struct OfSize {
     octets: u32,
-    /// What the tester found; absent where the client is the end of a tunnel itself.
+    /// The tester's own result; absent where the client is the end of a tunnel itself.
     steady: Option<Steady>,
     transfer: Transfer,
     /// The processor time of all but sender and receiver.

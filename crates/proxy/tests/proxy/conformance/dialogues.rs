@@ -1,4 +1,4 @@
-//! What needs more than one turn.
+//! Cases of more than one turn.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! What a proxy has to do by RFC 9110 and RFC 9112, as a table: octets of a client, octets of a server, and what each
+//! The duties of a proxy by RFC 9110 and RFC 9112, as a table: octets of a client, octets of a server, and what each
 //! of them must get to see, while others are served. [`dialogues`] has what needs more than one turn.
 
 mod dialogues;
@@ -23,17 +23,17 @@ const AT_ONCE: usize = 8;
 struct Case {
     /// `RFC 9112 section 5.1`, and what it says.
     rule: &'static str,
-    /// What the client writes. `TARGET` is the server.
+    /// The octets that the client writes. `TARGET` is the server.
     client: &'static str,
-    /// What the server writes after each request, after which it ends.
+    /// The octets that the server writes after each request, after which it ends.
     server: &'static str,
-    /// What the server must see.
+    /// The octets that the server must see.
     forwarded: &'static [Must],
-    /// What the client must see.
+    /// The octets that the client must see.
     answered: &'static [Must],
 }
 
-/// What must be true of some octets. Names of fields are in lower case there, as hyper writes them.
+/// A condition of some octets. Names of fields are in lower case there, as hyper writes them.
 #[derive(Clone, Copy, Debug)]
 enum Must {
     Begin(&'static str),

@@ -1,4 +1,4 @@
-//! What clients send.
+//! Cases of what clients send.
 
 use super::Must::*;
 use super::{Case, OK, Scripted, hold};
@@ -730,7 +730,7 @@ const FRAMING: [Case; 44] = [
     },
 ];
 
-/// What is of one connection, and how long a connection lasts.
+/// Fields of one connection, and how long a connection lasts.
 #[test]
 fn rfc9110_7_6_one_connection() {
     hold(&HOPS);

@@ -1,4 +1,4 @@
-//! What servers send.
+//! Cases of what servers send.
 
 use super::Must::*;
 use super::{Case, hold};
