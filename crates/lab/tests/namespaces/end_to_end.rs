@@ -49,8 +49,9 @@ fn check(what: &str, result: Result<String>) {
     checks.finish();
 }
 
-/// The checks that are the same under SIIT and NAT64.
-fn everyday(world: &World) {
+/// The checks that are the same under SIIT and NAT64. Isthmus loses no fragment at the first try; a peer in a process that
+/// waits for a processor loses what does not fit its queue, and has some more.
+fn everyday(world: &World, tries: u32) {
     let mut checks = Checks::default();
     let mut check = |what: &str, result| checks.check(what, result);
     check("dns", checks::dns(world));
@@ -63,7 +64,9 @@ fn everyday(world: &World) {
         check("large ping", checks::large_ping(world));
     }
     check("traceroute", checks::traceroute(world));
-    check("fragments", checks::fragments_out_of_order(world));
+    let fragments = || checks::fragments_out_of_order(world);
+    let again = (1..tries).fold(fragments(), |last, _| last.or_else(|_| fragments()));
+    check("fragments", again);
     check("iperf3", checks::iperf(world));
     checks.finish();
 }
@@ -74,14 +77,14 @@ fn gateway(engine: Engine, mechanism: Mechanism, narrow: Narrow, task: impl FnOn
 
 fn siit(engine: Engine) {
     gateway(engine, Mechanism::Siit, Narrow::Nowhere, |live| {
-        everyday(&live.world);
+        everyday(&live.world, 1);
         check("traceroute back", checks::traceroute_back(&live.world));
     });
 }
 
 fn nat64(engine: Engine) {
     gateway(engine, Mechanism::Nat64, Narrow::Nowhere, |live| {
-        everyday(&live.world);
+        everyday(&live.world, 1);
     });
 }
 
@@ -145,7 +148,7 @@ fn checks_hold_for_tayga_and_unbound() {
     with(
         || Reference::build(Narrow::Nowhere),
         |reference| {
-            everyday(&reference.world);
+            everyday(&reference.world, 3);
         },
     );
 }
