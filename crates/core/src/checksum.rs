@@ -116,13 +116,16 @@ impl Sum {
     #[inline(always)]
     #[must_use]
     pub const fn fold(self) -> u16 {
-        let mut sum = self.0;
-        // Four folds take any 64-bit sum to 16 bits: 64 -> 33 -> 18 -> 17 -> 16.
-        sum = (sum >> 32) + (sum & 0xffff_ffff);
-        sum = (sum >> 16) + (sum & 0xffff);
-        sum = (sum >> 16) + (sum & 0xffff);
-        sum += sum >> 16;
-        u16::from_be(sum as u16)
+        u16::from_be(self.fold_memory())
+    }
+
+    /// The folded sum as it lies in memory.
+    #[inline(always)]
+    const fn fold_memory(self) -> u16 {
+        // A number and the same with its halves exchanged: the lower halves add up to the carry that the upper ones
+        // need.
+        let sum = (self.0.wrapping_add(self.0.rotate_left(32)) >> 32) as u32;
+        (sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
     }
 
     /// The checksum: the complement of the folded sum.
@@ -160,7 +163,15 @@ impl Delta {
     #[inline(always)]
     #[must_use]
     pub const fn apply(self, old: u16, kind: ChecksumKind) -> u16 {
-        let new = self.0.number(!old).checksum();
+        u16::from_be(self.apply_memory(old.to_be(), kind))
+    }
+
+    /// [`apply`](Self::apply) to a field as it lies in memory, which spares both changes of byte order.
+    #[inline(always)]
+    #[must_use]
+    pub const fn apply_memory(self, old: u16, kind: ChecksumKind) -> u16 {
+        let Self(Sum(change)) = self;
+        let new = !Sum(change + (!old) as u64).fold_memory();
         match kind {
             ChecksumKind::Udp if new == 0 => 0xffff,
             _ => new,

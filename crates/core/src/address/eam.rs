@@ -28,7 +28,16 @@ pub use fill::{fill, lines_for};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct EamTable {
-    /// First line.
+    /// The binary logarithm of `lines`.
+    pub lines_log2: u8,
+    /// [`FILLED`](Self::FILLED), and [`HOSTS`](Self::HOSTS) if there are IPv6 prefixes of 128 bits; 0 if there are
+    /// no mappings.
+    pub marks: u8,
+    /// The length of all IPv6 prefixes, or [`SEVERAL`](Self::SEVERAL).
+    pub v6_length: u8,
+    /// The length of all IPv4 prefixes, or [`SEVERAL`](Self::SEVERAL).
+    pub v4_length: u8,
+    /// First line. What a search needs up to here is eight bytes, which an engine may pass as one number.
     pub base: u32,
     /// Lines per direction, a power of two; 0 if there are no mappings.
     pub lines: u32,
@@ -38,17 +47,15 @@ pub struct EamTable {
     pub v4_lengths: u64,
     /// Bit `n` set: there is a mapping with an IPv6 prefix of `n` bits (bit 128 of 129 is word 2).
     pub v6_lengths: [u64; 3],
-    /// The length of all IPv4 prefixes, or [`SEVERAL`](Self::SEVERAL).
-    pub v4_length: u8,
-    /// The length of all IPv6 prefixes, or [`SEVERAL`](Self::SEVERAL).
-    pub v6_length: u8,
-    /// The binary logarithm of `lines`.
-    pub lines_log2: u8,
 }
 
 impl EamTable {
     /// Not a length: prefixes have several.
     pub const SEVERAL: u8 = 255;
+    /// One of the [`marks`](Self::marks): there are mappings.
+    pub const FILLED: u8 = 2;
+    /// One of the [`marks`](Self::marks): there are mappings of single IPv6 hosts.
+    pub const HOSTS: u8 = 1;
 
     /// Whether a mapping may cover an IPv4 address: most destinations of an internet are far from
     /// the few addresses that stand for IPv6 hosts.
@@ -204,6 +211,15 @@ impl Mapping {
         V6::from_halves(self.v6.0 | high, self.v6.1 | low)
     }
 
+    /// Maps an address under the IPv6 prefix.
+    #[inline(always)]
+    const fn map_v6(&self, address: V6) -> MappedV4 {
+        MappedV4 {
+            address: self.translate_v6(address.halves()),
+            of_everything: self.v4_length == 0,
+        }
+    }
+
     /// The counterpart of an address under the IPv6 prefix: as many of its suffix bits as fit
     /// behind the IPv4 prefix (RFC 7757 section 3.3.2, steps 3 to 6).
     #[inline(always)]
@@ -254,10 +270,7 @@ pub fn to_v6<M: Memory + ?Sized>(rules: &M, place: Place, address: V4) -> Option
 #[inline(always)]
 pub fn to_v4<M: Memory + ?Sized>(rules: &M, place: Place, address: V6) -> Option<MappedV4> {
     let mapping: Mapping = place.read(rules)?;
-    Some(MappedV4 {
-        address: mapping.translate_v6(address.halves()),
-        of_everything: mapping.v4_length == 0,
-    })
+    Some(mapping.map_v6(address))
 }
 
 /// The IPv4 address that a mapping gives for an IPv6 address.
@@ -316,7 +329,7 @@ pub fn probe_v4<M: Memory + ?Sized>(
     let prefix = address.number() & mask_v4(length);
     let matches = |m: &Mapping| m.v4 == prefix && m.v4_length == length;
     let hash = hash_v4(prefix, length);
-    cuckoo::find(rules, table.base, table.lines, hash, matches)
+    cuckoo::find(rules, table.base, table.lines, hash, matches).map(|(place, _)| place)
 }
 
 /// The mapping with the longest IPv6 prefix that covers an address. Costs one comparison where
@@ -361,6 +374,27 @@ pub fn probe_v6<M: Memory + ?Sized>(
     address: V6,
     length: u8,
 ) -> Option<Place> {
+    under_v6(rules, table, address, length).map(|(place, _)| place)
+}
+
+/// Maps an IPv6 address by the mapping whose IPv6 prefix is the first `length` bits of it.
+#[inline(always)]
+pub fn map_v6<M: Memory + ?Sized>(
+    rules: &M,
+    table: &EamTable,
+    address: V6,
+    length: u8,
+) -> Option<MappedV4> {
+    under_v6(rules, table, address, length).map(|(_, mapping)| mapping.map_v6(address))
+}
+
+#[inline(always)]
+fn under_v6<M: Memory + ?Sized>(
+    rules: &M,
+    table: &EamTable,
+    address: V6,
+    length: u8,
+) -> Option<(Place, Mapping)> {
     let address = address.halves();
     let mask = mask_v6(length);
     let prefix = (address.0 & mask.0, address.1 & mask.1);
@@ -385,7 +419,15 @@ const fn hash_v4(prefix: u32, length: u8) -> u64 {
     mix((length as u64) << 32 | prefix as u64)
 }
 
+/// The golden ratio in 64 bits: an odd number without a pattern.
+const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+
 #[inline(always)]
 const fn hash_v6(prefix: (u64, u64), length: u8) -> u64 {
-    mix(mix(prefix.0 ^ length as u64).wrapping_add(prefix.1))
+    mix(prefix
+        .0
+        .wrapping_mul(ODD)
+        .rotate_left(32)
+        .wrapping_add(prefix.1)
+        .wrapping_add(length as u64))
 }

@@ -184,7 +184,7 @@ pub fn find<M: Memory + ?Sized>(rules: &M, table: &SoftwireTable, key: B4Key) ->
     }
     let number = key.block();
     let matches = |block: &Block| block.number == number;
-    cuckoo::find(rules, table.base, table.lines, mix(number), matches)
+    cuckoo::find(rules, table.base, table.lines, mix(number), matches).map(|(place, _)| place)
 }
 
 /// Reads the address of the lwB4 with this key in the block that was found, and the number of the lwAFTR's

@@ -33,6 +33,11 @@ pub const fn is_illegal_destination_v4(address: V4) -> bool {
 #[inline(always)]
 #[must_use]
 pub const fn is_illegal_source_v6(address: V6) -> bool {
+    let first = address.0[0].high();
+    if first != 0 && first < 0xfe80 {
+        // Nearly all.
+        return false;
+    }
     let (high, low) = address.halves();
     high >> 56 == 0xff || high >> 54 == 0xfe80 >> 6 || (high == 0 && low <= 1)
 }

@@ -79,7 +79,7 @@ const fn choices(hash: u64, lines: u32) -> [u32; 2] {
     [hash as u32 & mask, (hash >> 32) as u32 & mask]
 }
 
-/// The entry that matches, among those whose hash this is, in a table of `lines` lines (a power of
+/// The entry that matches and its place, among those whose hash this is, in a table of `lines` lines (a power of
 /// two) that begins at line `base`.
 #[inline(always)]
 pub(crate) fn find<E: Entry, M: Memory + ?Sized>(
@@ -88,7 +88,7 @@ pub(crate) fn find<E: Entry, M: Memory + ?Sized>(
     lines: u32,
     hash: u64,
     matches: impl Fn(&E) -> bool,
-) -> Option<Place> {
+) -> Option<(Place, E)> {
     for choice in choices(hash, lines) {
         let number = base.wrapping_add(choice);
         let line = rules.line(number)?;
@@ -97,7 +97,7 @@ pub(crate) fn find<E: Entry, M: Memory + ?Sized>(
             if let Some(entry) = entry
                 && matches(&entry)
             {
-                return Some(Place(number << 1 | slot as u32));
+                return Some((Place(number << 1 | slot as u32), entry));
             }
         }
         if line[OVERFLOW].load(Relaxed) == 0 {

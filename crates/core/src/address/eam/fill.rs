@@ -30,6 +30,7 @@ pub fn fill(lines: &[Line], base: u32, mappings: &[Mapping]) -> Result<EamTable,
         base,
         lines: u32::try_from(half).map_err(|_| FillError::Size)?,
         lines_log2: half.trailing_zeros() as u8,
+        marks: EamTable::FILLED,
         v4_bounds: (u32::MAX, 0),
         v4_length: mappings[0].v4_length,
         v6_length: mappings[0].v6_length,
@@ -52,6 +53,9 @@ pub fn fill(lines: &[Line], base: u32, mappings: &[Mapping]) -> Result<EamTable,
         }
         by_v4.insert(*mapping)?;
         by_v6.insert(*mapping)?;
+        if mapping.v6_length == 128 {
+            table.marks |= EamTable::HOSTS;
+        }
         if mapping.v4_length != table.v4_length {
             table.v4_length = EamTable::SEVERAL;
         }
