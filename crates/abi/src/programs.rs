@@ -32,11 +32,19 @@ pub enum Slot {
     Softwires,
     /// Shares IPv4 addresses by translation.
     MapT,
+    /// Translates with or without sessions: SIIT and NAT64.
+    Translation,
 }
 
 impl Slot {
     /// All of them, in the order of their places.
-    pub const ALL: [Self; 4] = [Self::Base, Self::Open, Self::Softwires, Self::MapT];
+    pub const ALL: [Self; 5] = [
+        Self::Base,
+        Self::Open,
+        Self::Softwires,
+        Self::MapT,
+        Self::Translation,
+    ];
 
     /// The name of the program of a hook that belongs here.
     #[must_use]
@@ -46,10 +54,12 @@ impl Slot {
             (Hook::Xdp, Self::Open) => "isthmus_xdp_open",
             (Hook::Xdp, Self::Softwires) => "isthmus_xdp_softwires",
             (Hook::Xdp, Self::MapT) => "isthmus_xdp_map_t",
+            (Hook::Xdp, Self::Translation) => "isthmus_xdp_translation",
             (Hook::Tc, Self::Base) => "isthmus_tc",
             (Hook::Tc, Self::Open) => "isthmus_tc_open",
             (Hook::Tc, Self::Softwires) => "isthmus_tc_softwires",
             (Hook::Tc, Self::MapT) => "isthmus_tc_map_t",
+            (Hook::Tc, Self::Translation) => "isthmus_tc_translation",
         }
     }
 }

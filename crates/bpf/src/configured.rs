@@ -35,14 +35,10 @@ impl Configured {
         Some(unsafe { &*words.cast::<Instance>() })
     }
 
-    /// The instance of a gateway that has one, as most have.
+    /// Whether the gateway has one instance, as most have.
     #[inline(always)]
-    pub(crate) fn only(&self) -> Option<&Instance> {
-        if self.active.count() == 1 {
-            self.get(0)
-        } else {
-            None
-        }
+    pub(crate) fn has_one(self) -> bool {
+        self.active.count() == 1
     }
 
     /// The same as a number, for a search.

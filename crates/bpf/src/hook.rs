@@ -36,6 +36,13 @@ macro_rules! programs {
             run(context, Stage::Base)
         }
 
+        /// Goes on with a packet of SIIT or NAT64.
+        #[unsafe(export_name = concat!("isthmus_", $hook, "_translation"))]
+        #[unsafe(link_section = $section)]
+        pub extern "C" fn translation(context: *mut $raw) -> $action {
+            run(context, Stage::Translation)
+        }
+
         /// Goes on with a packet of a mechanism that shares IPv4 addresses by softwires.
         #[unsafe(export_name = concat!("isthmus_", $hook, "_softwires"))]
         #[unsafe(link_section = $section)]
@@ -74,11 +81,23 @@ macro_rules! programs {
                 return Device::PASS as $action;
             };
             let family = arrival.family;
-            let device = Device::new(&context);
-            let quoted = || quoted_protocol(raw) as u8;
-            let searched = owner::search(configured, family, &device, quoted);
+            let searched = if configured.has_one() {
+                owner::ONLY
+            } else {
+                search(raw, u32::from(matches!(family, Family::V6)), configured.number())
+            };
             let answer = dispatch(raw, program, family, configured, searched, arrival.link);
             finish(&context, answer, arrival.vlan)
+        }
+
+        /// The instance that a packet belongs to, IPv6 if `v6` is not 0; see [`owner::search`].
+        #[unsafe(export_name = concat!($hook, "_search"))]
+        #[inline(never)]
+        pub extern "C" fn search(raw: *mut $raw, v6: u32, configured: u64) -> u64 {
+            let family = if v6 == 0 { Family::V4 } else { Family::V6 };
+            let quoted = || quoted_protocol(raw) as u8;
+            let configured = Configured::from_number(configured);
+            owner::search(configured, family, &Device::new(&Context::new(raw)), quoted)
         }
 
         /// The quoted protocol of an ICMPv4 message.
@@ -117,6 +136,20 @@ macro_rules! programs {
             stage::cross::<M, _>(&mut Device::new(context), route, family, configured, searched)
         }
 
+        #[inline(always)]
+        fn cross_plain<M: Crosses>(
+            raw: *mut $raw,
+            family: Family,
+            configured: u64,
+            searched: u64,
+            link: u32,
+        ) -> i32 {
+            let context = &Context::new(raw);
+            let route = Fib::new(Origin { context, link });
+            let configured = Configured::from_number(configured);
+            stage::cross_plain::<M, _>(&mut Device::new(context), route, family, configured, searched)
+        }
+
         for_each_mechanism!(crossings[$hook, $raw]);
     };
 }
@@ -141,6 +174,28 @@ macro_rules! crossings {
                     link: u32,
                 ) -> i32 {
                     super::cross::<$name>(context, Family::V4, configured, searched, link)
+                }
+
+                #[unsafe(export_name = concat!($hook, "_plain4_", stringify!($module)))]
+                #[inline(never)]
+                pub(super) extern "C" fn plain4(
+                    context: *mut $raw,
+                    configured: u64,
+                    searched: u64,
+                    link: u32,
+                ) -> i32 {
+                    super::cross_plain::<$name>(context, Family::V4, configured, searched, link)
+                }
+
+                #[unsafe(export_name = concat!($hook, "_plain6_", stringify!($module)))]
+                #[inline(never)]
+                pub(super) extern "C" fn plain6(
+                    context: *mut $raw,
+                    configured: u64,
+                    searched: u64,
+                    link: u32,
+                ) -> i32 {
+                    super::cross_plain::<$name>(context, Family::V6, configured, searched, link)
                 }
 
                 #[unsafe(export_name = concat!($hook, "_v6_", stringify!($module)))]
@@ -171,6 +226,15 @@ macro_rules! crossings {
                 $(
                     Some(AnyMechanism::$name(_)) => {
                         const STAGE: Stage = mechanism::$module::$name::STAGE;
+                        if program.is(Stage::Base) && stage::takes_plain::<mechanism::$module::$name>() {
+                            let plain = match family {
+                                Family::V4 => $module::plain4(context, number, searched, link),
+                                Family::V6 => $module::plain6(context, number, searched, link),
+                            };
+                            if plain != stage::UNCOMMON {
+                                return plain;
+                            }
+                        }
                         if !program.is(STAGE) {
                             return stage::elsewhere::<Device<'_>>(program, STAGE, family);
                         }

@@ -1,6 +1,9 @@
 //! Searches in the tables of the configuration, with long loops, in global functions: the verifier checks
 //! such a function once, not at every call. Arguments and results are numbers, five at most.
 
+use core::mem::offset_of;
+use core::ptr;
+
 use isthmus_core::address::eam::{self, EamTable, MappedV4};
 use isthmus_core::address::softwire::{self, B4Key, SoftwireTable};
 use isthmus_core::address::{V4, V6};
@@ -55,11 +58,12 @@ pub extern "C" fn eam_v4_probe(at: u64, address: u32, length: u8) -> u64 {
 pub extern "C" fn eam_v6(at: u64, short: u64, long: u64, high: u64, low: u64) -> u64 {
     let address = V6::from_halves(high, low);
     let table = table(at);
-    let place = match table.v6_length {
-        EamTable::SEVERAL => number(eam_v6_longest(at, short, long, high, low)).map(Place),
-        length => eam::probe_v6(&Rules, &table, address, length),
+    let mapped = match table.v6_length {
+        EamTable::SEVERAL => number(eam_v6_longest(at, short, long, high, low))
+            .and_then(|place| eam::to_v4(&Rules, Place(place), address)),
+        length => eam::map_v6(&Rules, &table, address, length),
     };
-    match place.and_then(|place| eam::to_v4(&Rules, place, address)) {
+    match mapped {
         Some(mapped) => {
             let Word(address) = mapped.address.0;
             u64::from(mapped.of_everything) << 32 | u64::from(address)
@@ -85,7 +89,7 @@ pub(crate) fn mapped(answer: u64) -> Option<MappedV4> {
 #[inline(never)]
 pub extern "C" fn eam_v6_longest(at: u64, short: u64, long: u64, high: u64, low: u64) -> u64 {
     let table = EamTable {
-        v6_lengths: [short, long, at >> 8 & 1],
+        v6_lengths: [short, long, u64::from(table(at).marks & EamTable::HOSTS)],
         ..table(at)
     };
     answer(eam::longest_v6(&table, |length| {
@@ -110,24 +114,23 @@ pub extern "C" fn softwire(base: u32, lines: u32, key: u64) -> u64 {
     answer(softwire::find(&Rules, &table, B4Key(key)))
 }
 
-/// A table as one number, never 0: from the top the first line, the length of all IPv6 prefixes, a
-/// one, whether there are prefixes of 128 bits, and the binary logarithm of the number of lines.
+/// The first eight bytes of a table as one number, not 0 if there are mappings.
 #[inline(always)]
 pub(crate) fn at(table: &EamTable) -> u64 {
-    u64::from(table.base) << 32
-        | u64::from(table.v6_length) << 16
-        | 1 << 9
-        | (table.v6_lengths[2] & 1) << 8
-        | u64::from(table.lines_log2)
+    const { assert!(offset_of!(EamTable, lines_log2) == 0 && offset_of!(EamTable, base) == 4) }
+    // SAFETY: the table is aligned to eight bytes, and its first eight are four octets and a word.
+    unsafe { ptr::from_ref(table).cast::<u64>().read() }
 }
 
-/// The parts of the table that are in the number.
+/// The parts of the table that are in the number. BPF is little-endian here.
 #[inline(always)]
 fn table(at: u64) -> EamTable {
     EamTable {
+        lines_log2: at as u8,
+        marks: (at >> 8) as u8,
+        v6_length: (at >> 16) as u8,
         base: (at >> 32) as u32,
         lines: 1_u32.wrapping_shl(at as u32 & 31),
-        v6_length: (at >> 16) as u8,
         ..EamTable::default()
     }
 }

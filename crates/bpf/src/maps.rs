@@ -129,8 +129,8 @@ impl Memory for Rules {
 #[btf_map]
 static CHANCE: PerCpuArray<u64, 1> = PerCpuArray::new();
 
-/// A random number of this processor's own generator (PCG-XSH-RR, M. O'Neill 2014), which is about
-/// as good as the kernel's and spares the call.
+/// A random number of this processor's own generator: the upper half of a linear congruential one (Knuth's MMIX), which
+/// is good enough for identifications and spares the call.
 #[inline(always)]
 pub(crate) fn next_random() -> u32 {
     let Some(state) = CHANCE.get_ptr_mut(0) else {
@@ -148,8 +148,7 @@ pub(crate) fn next_random() -> u32 {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
     }
-    let mixed = (((old >> 18) ^ old) >> 27) as u32;
-    mixed.rotate_right((old >> 59) as u32)
+    (old >> 32) as u32
 }
 
 /// The number of the tick in which this processor last asked for the time, and the answer.

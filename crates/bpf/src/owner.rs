@@ -16,9 +16,9 @@ use crate::services::Services;
 
 /// In place of the result of a search: the gateway has one instance, which checks later whether it owns
 /// the packet.
-const ONLY: u64 = NOTHING - 1;
+pub(crate) const ONLY: u64 = NOTHING - 1;
 
-/// The instance that a packet belongs to, for [`Chosen`]. `quoted` returns the quoted protocol of an ICMP
+/// The one of several instances that a packet belongs to, for [`Chosen`]. `quoted` returns the quoted protocol of an ICMP
 /// message.
 #[inline(always)]
 pub(crate) fn search<P: Packet>(
@@ -27,9 +27,6 @@ pub(crate) fn search<P: Packet>(
     packet: &P,
     quoted: impl Fn() -> u8,
 ) -> u64 {
-    if configured.only().is_some() {
-        return ONLY;
-    }
     match family {
         Family::V4 => ipv4::Header::read(packet, 0).map_or(NOTHING, |header| {
             let protocol = match header.protocol() {
@@ -148,7 +145,7 @@ impl Instances for Chosen {
 
     #[inline(always)]
     fn pools_own<M: Mechanism>(&self, own: &M, destination: V4) -> bool {
-        if self.configured.only().is_some()
+        if self.configured.has_one()
             && own
                 .pool_of_v6()
                 .is_none_or(|pool| !pool.is_near(destination))

@@ -3,11 +3,11 @@
 //! the stack for itself. A packet that is handed on is unchanged.
 
 use isthmus_abi::programs::Slot;
-use isthmus_core::gateway::{self, Crosses};
+use isthmus_core::gateway::{self, Cross, Crosses};
 use isthmus_core::host::{Bounded, Effort, Established, Host as _, Resumed};
 use isthmus_core::mechanism::Stage;
 use isthmus_core::mechanism::nat64::Nat64;
-use isthmus_core::packet::{Family, Packet, Truncated};
+use isthmus_core::packet::{Family, Packet, Plain, Truncated};
 use isthmus_core::reason::Counter;
 use isthmus_core::translate::hop;
 use isthmus_core::verdict::{Refusal, Slow, Verdict};
@@ -41,6 +41,7 @@ const fn go_on(stage: Stage) -> i32 {
     match stage {
         Stage::Softwires => GO_ON + Slot::Softwires as i32,
         Stage::MapT => GO_ON + Slot::MapT as i32,
+        Stage::Translation => GO_ON + Slot::Translation as i32,
         Stage::Base | Stage::UserSpace => GO_ON + Slot::Base as i32,
     }
 }
@@ -107,6 +108,45 @@ pub(crate) fn cross<M: Crosses, D: Device>(
         cross_with::<M, D, Resumed>(device, route, family, &chosen)
     }
 }
+
+/// [`cross`] for a [plain](Plain) packet. Any other is unchanged, and [`UNCOMMON`].
+#[inline(always)]
+pub(crate) fn cross_plain<M: Crosses, D: Device>(
+    device: &mut D,
+    route: D::Route,
+    family: Family,
+    configured: Configured,
+    searched: u64,
+) -> i32 {
+    if !takes_plain::<M>() {
+        return UNCOMMON;
+    }
+    let chosen = &Chosen {
+        configured,
+        searched,
+    };
+    let mut services = Services::<Established, _, Last>::new(route);
+    let mut packet = Plain(device);
+    let verdict = match family {
+        Family::V4 => gateway::process_v4::<M, _, _, _>(&mut packet, &mut services, chosen),
+        Family::V6 => gateway::process_v6::<M, _, _, _>(&mut packet, &mut services, chosen),
+    };
+    match verdict {
+        Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
+        Ok(Verdict::Pass | Verdict::Deliver) => D::PASS,
+        Err(Refusal::Slow(Slow::Session)) if M::OPENS_IN_BPF => GO_ON + Slot::Open as i32,
+        Err(_) => UNCOMMON,
+    }
+}
+
+/// Whether plain packets of a mechanism have a program of their own.
+#[inline(always)]
+pub(crate) const fn takes_plain<M: Crosses>() -> bool {
+    !M::STAGE.is(Stage::UserSpace) && <M::Crossing as Cross<M>>::LOOKS_AT_TRANSPORT
+}
+
+/// The answer for a packet that is not plain; no action of the kernel, which begin at -1.
+pub(crate) const UNCOMMON: i32 = i32::MIN;
 
 /// [`cross`], with an effort for sessions.
 #[inline(always)]

@@ -3,8 +3,12 @@
 //! The BPF verifier and the BPF instruction set handle words best: one bounds check and one load for four
 //! bytes.
 
+mod plain;
+
 use crate::checksum::{Change, ChecksumKind, Delta, Field, Sum};
 use crate::word::Word;
+
+pub use plain::Plain;
 
 /// The two families that Isthmus joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +31,9 @@ pub struct NoRoom;
 /// ([`Slow`](crate::verdict::Slow)) to user space, which does everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abilities {
+    /// Takes packets that are not [plain](plain): that have options or extension headers, are fragments, or are
+    /// neither TCP nor UDP.
+    pub others: bool,
     /// Translates ICMP errors, whose quoted packets change their size in the middle.
     pub icmp_errors: bool,
     /// Sends ICMP errors of its own.
@@ -50,6 +57,7 @@ pub struct Abilities {
 impl Abilities {
     /// User space: all of it. A chain of more extension headers serves no purpose.
     pub const USER_SPACE: Self = Self {
+        others: true,
         icmp_errors: true,
         replies: true,
         neighbours: true,
@@ -63,6 +71,7 @@ impl Abilities {
 
     /// A BPF program: the common packets.
     pub const BPF: Self = Self {
+        others: true,
         icmp_errors: false,
         replies: false,
         neighbours: false,
@@ -72,6 +81,12 @@ impl Abilities {
         extension_headers: 2,
         softwire_options: false,
         application_gateways: false,
+    };
+
+    /// The first half of a BPF program, for most packets.
+    pub const PLAIN: Self = Self {
+        others: false,
+        ..Self::BPF
     };
 }
 
@@ -188,10 +203,18 @@ pub fn patch_complete<P: Packet + ?Sized>(
         (at - 2, false)
     };
     packet.change_word(word_at, |word| {
+        let [a, b, c, d] = word.bytes();
+        let applied = |old| {
+            change
+                .apply_memory(u16::from_ne_bytes(old), kind)
+                .to_ne_bytes()
+        };
         if field_is_high {
-            Word::from_halves(change.apply(word.high(), kind), word.low())
+            let [a, b] = applied([a, b]);
+            Word::from_bytes([a, b, c, d])
         } else {
-            Word::from_halves(word.high(), change.apply(word.low(), kind))
+            let [c, d] = applied([c, d]);
+            Word::from_bytes([a, b, c, d])
         }
     })
 }

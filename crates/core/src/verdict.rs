@@ -57,6 +57,8 @@ pub enum Refusal {
 /// The work that only the user-space engine does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slow {
+    /// The packet is not [plain](crate::packet::Plain).
+    Uncommon,
     /// IPv4 options have to be searched for a source route.
     Options,
     /// The options of a TCP SYN have to be searched for the maximum segment size.
@@ -149,11 +151,12 @@ impl From<Truncated> for Refusal {
 impl From<Unreadable> for Refusal {
     #[inline(always)]
     fn from(unreadable: Unreadable) -> Self {
-        Self::Drop(match unreadable {
-            Unreadable::Truncated => Counter::Truncated,
-            Unreadable::Malformed => Counter::MalformedTransport,
-            Unreadable::IcmpType => Counter::IcmpUntranslatable,
-        })
+        match unreadable {
+            Unreadable::Uncommon => Self::Slow(Slow::Uncommon),
+            Unreadable::Truncated => Self::Drop(Counter::Truncated),
+            Unreadable::Malformed => Self::Drop(Counter::MalformedTransport),
+            Unreadable::IcmpType => Self::Drop(Counter::IcmpUntranslatable),
+        }
     }
 }
 

@@ -33,6 +33,10 @@ impl<'a, M, I: ?Sized> Owner<'a, M, I> {
 
 /// A crossing of mechanisms `M`. The packets belong to an instance of such a mechanism.
 pub trait Cross<M> {
+    /// Whether the transport header of a packet matters, so that [plain](crate::packet::Plain) packets take less than
+    /// others.
+    const LOOKS_AT_TRANSPORT: bool = true;
+
     /// Takes an IPv4 packet across.
     ///
     /// # Errors

@@ -11,6 +11,8 @@ use crate::verdict::{Refusal, Verdict};
 use crate::wire::{ipv4, ipv6, protocol};
 
 impl Cross<FourInSix> for V4OverV6 {
+    const LOOKS_AT_TRANSPORT: bool = false;
+
     #[inline(always)]
     fn v4<P: Packet, H: Host, I: Instances + ?Sized>(
         owner: &Owner<'_, FourInSix, I>,

@@ -14,6 +14,8 @@ use crate::verdict::{Refusal, Slow, Verdict};
 use crate::wire::{ipv4, ipv6, protocol};
 
 impl Cross<SixInFour> for V6OverV4 {
+    const LOOKS_AT_TRANSPORT: bool = false;
+
     #[inline(always)]
     fn v4<P: Packet, H: Host, I: Instances + ?Sized>(
         owner: &Owner<'_, SixInFour, I>,

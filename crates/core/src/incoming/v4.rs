@@ -30,7 +30,11 @@ pub fn read<P: Packet>(
     messages: Messages,
 ) -> Result<Incoming, Refusal> {
     let length = check(packet, &header)?;
-    let at = header.header_length();
+    let at = if P::ABILITIES.others {
+        header.header_length()
+    } else {
+        HEADER
+    };
     let transport = transport(packet, &header, at, length, messages, Extent::Whole)?;
     // RFC 7915 section 4.1: errors from illegal sources are translated, for trouble shooting.
     if special::is_illegal_source_v4(header.source()) && transport.content != Content::IcmpError {
@@ -48,6 +52,9 @@ pub fn read<P: Packet>(
 pub fn check<P: Packet>(packet: &P, header: &Header) -> Result<usize, Refusal> {
     let header_length = header.header_length();
     let total = usize::from(header.total_length());
+    if !P::ABILITIES.others && header_length != HEADER {
+        return Err(Refusal::Slow(Slow::Uncommon));
+    }
     if header_length < HEADER || total < header_length || total > packet.len() {
         return Err(Refusal::Drop(Counter::MalformedHeader));
     }
@@ -76,6 +83,15 @@ pub fn transport<P: Packet>(
     extent: Extent,
 ) -> Result<Transport, Refusal> {
     let fragment = header.fragment();
+    if !P::ABILITIES.others {
+        if fragment.is_fragment() {
+            return Err(Refusal::Slow(Slow::Uncommon));
+        }
+        let protocol = header.protocol();
+        return Ok(Transport::read(
+            packet, at, length, protocol, messages, extent,
+        )?);
+    }
     match header.protocol() {
         protocol::IGMP => return Err(Refusal::Drop(Counter::IcmpUntranslatable)),
         // RFC 7915 section 1.2; the whole can be translated once it is put together.

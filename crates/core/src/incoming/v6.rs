@@ -85,6 +85,10 @@ pub fn chain<P: Packet>(
     extent: Extent,
 ) -> Result<Chain, Refusal> {
     let mut chain = Chain::new(header.next_header(), at, length);
+    if !P::ABILITIES.others {
+        // An extension header is no transport header, and refused as such.
+        return Ok(chain);
+    }
     for _ in 0..P::ABILITIES.extension_headers {
         match chain.protocol {
             protocol::HOP_BY_HOP

@@ -79,7 +79,7 @@ pub trait Mechanism {
     /// How its packets cross: one of the types in [`crossing`].
     type Crossing;
 
-    /// The BPF program that takes its packets.
+    /// The BPF program that takes its packets, if the first one does not.
     const STAGE: Stage = Stage::Base;
 
     /// Whether BPF programs make its sessions.
@@ -189,8 +189,11 @@ pub struct PacketV4<F> {
 /// The BPF program that takes a mechanism's packets. Each is as much as the verifier accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The program that takes packets first.
+    /// The program that takes packets first: [plain](crate::packet::Plain) ones of all mechanisms that BPF programs know,
+    /// and all of tunnels.
     Base,
+    /// The program of SIIT and NAT64.
+    Translation,
     /// The program of mechanisms that share IPv4 addresses by softwires.
     Softwires,
     /// The program of MAP-T.

@@ -1,7 +1,7 @@
 //! Stateful translation for IPv6 clients of IPv4 servers (RFC 6146).
 
 use super::crossing::{Translation, Translator};
-use super::{Hosts, Instances, Mechanism, PacketV4, Part, Seen, stateful};
+use super::{Hosts, Instances, Mechanism, PacketV4, Part, Seen, Stage, stateful};
 use crate::address::networks::V6Networks;
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, special};
@@ -26,6 +26,8 @@ pub struct Nat64 {
 
 impl Mechanism for Nat64 {
     type Crossing = Translation;
+
+    const STAGE: Stage = Stage::Translation;
 
     const OPENS_IN_BPF: bool = true;
 

@@ -2,7 +2,7 @@
 //! RFC 6219, RFC 7757). Ports stay as they are.
 
 use super::crossing::{Translation, Translator};
-use super::{Instances, Mechanism, PacketV4, Seen};
+use super::{Instances, Mechanism, PacketV4, Seen, Stage};
 use crate::address::eam::EamTable;
 use crate::address::embedding::Embedding;
 use crate::address::networks::V4Networks;
@@ -140,6 +140,14 @@ pub enum Hairpin {
     Intrinsic,
 }
 
+/// The IPv4 address of an IPv6 address.
+#[derive(Clone, Copy)]
+struct V4Of {
+    address: V4,
+    /// The IPv6 address is under the prefix.
+    under: bool,
+}
+
 /// Whether a packet from IPv4 is on its way back from a hairpin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Back {
@@ -149,6 +157,8 @@ enum Back {
 
 impl Mechanism for Siit {
     type Crossing = Translation;
+
+    const STAGE: Stage = Stage::Translation;
 
     /// Whether an IPv4 address stands for an IPv6 host (RFC 7915 section 4.6).
     #[inline(always)]
@@ -198,22 +208,22 @@ impl Translator for Siit {
     fn to_v4<H: Host>(&self, host: &mut H, seen: Seen<'_, V6>) -> Result<Tuple<V4>, Refusal> {
         let (policy, tuple) = (seen.policy, seen.tuple);
         let source = self
-            .any_to_v4(host, tuple.source)
+            .mapped_v4(host, tuple.source)
             .ok_or(Refusal::prohibited(Counter::UntranslatableSource))?;
         let destination = self
-            .any_to_v4(host, tuple.destination)
+            .mapped_v4(host, tuple.destination)
             .ok_or(Refusal::prohibited(Counter::UntranslatableDestination))?;
-        if special::is_illegal_source_v4(source) {
+        if special::is_illegal_source_v4(source.address) {
             return Err(Refusal::Drop(Counter::IllegalSource));
         }
-        if special::is_illegal_destination_v4(destination) {
+        if special::is_illegal_destination_v4(destination.address) {
             return Err(Refusal::Drop(Counter::IllegalDestination));
         }
-        let forbidden = |v4, v6| self.prefix.forbids(policy, v4) && self.prefix.contains(v6);
-        if forbidden(source, tuple.source) || forbidden(destination, tuple.destination) {
+        let forbidden = |it: V4Of| it.under && self.prefix.forbids(policy, it.address);
+        if forbidden(source) || forbidden(destination) {
             return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
         }
-        Ok(tuple.between(source, destination))
+        Ok(tuple.between(source.address, destination.address))
     }
 
     /// The rules of RFC 7757 section 4.2.1, for the second half of a hairpin (section 4.2.2).
@@ -314,13 +324,20 @@ impl Siit {
     /// The explicit mapping of an IPv6 address, else that by the prefix (RFC 7757 section 3.3).
     #[inline(always)]
     pub fn any_to_v4<H: Host>(&self, host: &H, address: V6) -> Option<V4> {
-        if self.overlap == Overlap::Apart
-            && let Some(address) = self.prefix.extract(address)
+        self.mapped_v4(host, address).map(|mapped| mapped.address)
+    }
+
+    /// [`any_to_v4`](Self::any_to_v4), and whether the IPv6 address is under the prefix.
+    #[inline(always)]
+    fn mapped_v4<H: Host>(&self, host: &H, address: V6) -> Option<V4Of> {
+        let by_prefix = self.prefix.extract(address);
+        let under = by_prefix.is_some();
+        if (!under || self.overlap == Overlap::Under)
+            && let Some(mapped) = host.map_eam_v6(&self.eam, address)
         {
-            return Some(address);
+            let address = mapped.address;
+            return Some(V4Of { address, under });
         }
-        host.map_eam_v6(&self.eam, address)
-            .map(|mapped| mapped.address)
-            .or_else(|| self.prefix.extract(address))
+        by_prefix.map(|address| V4Of { address, under })
     }
 }

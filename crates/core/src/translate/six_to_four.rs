@@ -1,5 +1,7 @@
 //! From IPv6 to IPv4 (RFC 7915 section 5).
 
+use core::hint::black_box;
+
 use super::headers_v4::{choose_identification, headers, link_mtu};
 use super::{mss, mtu, patch_transport, quoted};
 use crate::address::{Address, V4};
@@ -49,15 +51,15 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
         // RFC 8200 section 8.1: IPv6 has no UDP without a checksum.
         return Err(Refusal::Drop(Counter::ZeroChecksumUdp));
     }
-    if transport.content == Content::IcmpError {
+    if P::ABILITIES.others && transport.content == Content::IcmpError {
         return quoted::to_v4(packet, host, instances, mechanism, policy, &incoming);
     }
     if M::HAS_GATEWAYS && policy.alg.takes(transport) && !packet.is_rewritten() {
         return Err(Refusal::Slow(Slow::Application));
     }
     let mss = mss::find(packet, policy, transport)?;
-    // Summed up here so that the addresses need not be kept.
-    let removed = header.source().sum() + header.destination().sum();
+    // Summed up here, in front of the compiler's eyes, so that the addresses need not be kept.
+    let removed = black_box(header.source().sum() + header.destination().sum());
     let old = ports.between(header.source(), header.destination());
     let new = mechanism.to_v4(host, Seen::outer(policy, &old, transport))?;
     let hairpin = mechanism.hairpins(host, instances, old.destination, new.destination);

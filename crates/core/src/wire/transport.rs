@@ -35,6 +35,8 @@ pub struct Transport {
 /// Why a transport header cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
+    /// The packet is not plain, and the engine takes no others.
+    Uncommon,
     /// The packet ends before the header does.
     Truncated,
     /// The header is shorter than its protocol allows.
@@ -143,6 +145,7 @@ impl Transport {
                 transport.source_port = transport.first.high();
                 transport.destination_port = transport.first.low();
             }
+            _ if !P::ABILITIES.others => return Err(Unreadable::Uncommon),
             number if number == messages.protocol() => {
                 if length < icmp::HEADER {
                     return Err(SHORT);

@@ -21,6 +21,7 @@ fn takes(slot: Slot, mechanism: &AnyMechanism) -> bool {
         Slot::Open => mechanism.opens_in_bpf(),
         Slot::Softwires => mechanism.stage() == Stage::Softwires,
         Slot::MapT => mechanism.stage() == Stage::MapT,
+        Slot::Translation => mechanism.stage() == Stage::Translation,
     }
 }
 
