@@ -24,7 +24,7 @@ impl Configured {
 
     /// The instance with this number; `None` past the last.
     #[inline(always)]
-    pub(crate) fn get(&self, index: u32) -> Option<&Instance> {
+    pub(crate) fn get(self, index: u32) -> Option<&'static Instance> {
         if index >= u32::from(self.active.count()) {
             return None;
         }

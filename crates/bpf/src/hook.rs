@@ -126,28 +126,30 @@ macro_rules! programs {
         fn cross<M: Crosses>(
             raw: *mut $raw,
             family: Family,
-            configured: u64,
-            searched: u64,
+            chosen: Option<Chosen<'_>>,
             link: u32,
         ) -> i32 {
+            let Some(chosen) = chosen else {
+                return Device::DROP;
+            };
             let context = &Context::new(raw);
             let route = Fib::new(Origin { context, link });
-            let configured = Configured::from_number(configured);
-            stage::cross::<M, _>(&mut Device::new(context), route, family, configured, searched)
+            stage::cross::<M, _>(&mut Device::new(context), route, family, &chosen)
         }
 
         #[inline(always)]
         fn cross_plain<M: Crosses>(
             raw: *mut $raw,
             family: Family,
-            configured: u64,
-            searched: u64,
+            chosen: Option<Chosen<'_>>,
             link: u32,
         ) -> i32 {
+            let Some(chosen) = chosen else {
+                return Device::DROP;
+            };
             let context = &Context::new(raw);
             let route = Fib::new(Origin { context, link });
-            let configured = Configured::from_number(configured);
-            stage::cross_plain::<M, _>(&mut Device::new(context), route, family, configured, searched)
+            stage::cross_plain::<M, _>(&mut Device::new(context), route, family, &chosen)
         }
 
         for_each_mechanism!(crossings[$hook, $raw]);
@@ -163,50 +165,58 @@ macro_rules! crossings {
             mod $module {
                 use isthmus_core::mechanism::$module::$name;
 
-                use super::{$raw, Family};
+                use super::{$raw, Chosen, Family, InstanceWords};
 
                 #[unsafe(export_name = concat!($hook, "_v4_", stringify!($module)))]
                 #[inline(never)]
                 pub(super) extern "C" fn v4(
                     context: *mut $raw,
-                    configured: u64,
+                    instance: *const InstanceWords,
                     searched: u64,
                     link: u32,
                 ) -> i32 {
-                    super::cross::<$name>(context, Family::V4, configured, searched, link)
+                    // SAFETY: the dispatcher gives what it found.
+                    let chosen = unsafe { Chosen::new(instance, searched) };
+                    super::cross::<$name>(context, Family::V4, chosen, link)
                 }
 
                 #[unsafe(export_name = concat!($hook, "_plain4_", stringify!($module)))]
                 #[inline(never)]
                 pub(super) extern "C" fn plain4(
                     context: *mut $raw,
-                    configured: u64,
+                    instance: *const InstanceWords,
                     searched: u64,
                     link: u32,
                 ) -> i32 {
-                    super::cross_plain::<$name>(context, Family::V4, configured, searched, link)
+                    // SAFETY: the dispatcher gives what it found.
+                    let chosen = unsafe { Chosen::new(instance, searched) };
+                    super::cross_plain::<$name>(context, Family::V4, chosen, link)
                 }
 
                 #[unsafe(export_name = concat!($hook, "_plain6_", stringify!($module)))]
                 #[inline(never)]
                 pub(super) extern "C" fn plain6(
                     context: *mut $raw,
-                    configured: u64,
+                    instance: *const InstanceWords,
                     searched: u64,
                     link: u32,
                 ) -> i32 {
-                    super::cross_plain::<$name>(context, Family::V6, configured, searched, link)
+                    // SAFETY: the dispatcher gives what it found.
+                    let chosen = unsafe { Chosen::new(instance, searched) };
+                    super::cross_plain::<$name>(context, Family::V6, chosen, link)
                 }
 
                 #[unsafe(export_name = concat!($hook, "_v6_", stringify!($module)))]
                 #[inline(never)]
                 pub(super) extern "C" fn v6(
                     context: *mut $raw,
-                    configured: u64,
+                    instance: *const InstanceWords,
                     searched: u64,
                     link: u32,
                 ) -> i32 {
-                    super::cross::<$name>(context, Family::V6, configured, searched, link)
+                    // SAFETY: the dispatcher gives what it found.
+                    let chosen = unsafe { Chosen::new(instance, searched) };
+                    super::cross::<$name>(context, Family::V6, chosen, link)
                 }
             }
         )+
@@ -221,15 +231,18 @@ macro_rules! crossings {
             searched: u64,
             link: u32,
         ) -> i32 {
-            let number = configured.number();
-            match owner::mechanism(&configured, searched) {
+            let Some(instance) = owner::instance(&configured, searched) else {
+                return stage::not_ours::<Device<'_>>(program);
+            };
+            let words = core::ptr::from_ref(instance).cast();
+            match &instance.mechanism {
                 $(
-                    Some(AnyMechanism::$name(_)) => {
+                    AnyMechanism::$name(_) => {
                         const STAGE: Stage = mechanism::$module::$name::STAGE;
                         if program.is(Stage::Base) && stage::takes_plain::<mechanism::$module::$name>() {
                             let plain = match family {
-                                Family::V4 => $module::plain4(context, number, searched, link),
-                                Family::V6 => $module::plain6(context, number, searched, link),
+                                Family::V4 => $module::plain4(context, words, searched, link),
+                                Family::V6 => $module::plain6(context, words, searched, link),
                             };
                             if plain != stage::UNCOMMON {
                                 return plain;
@@ -239,12 +252,11 @@ macro_rules! crossings {
                             return stage::elsewhere::<Device<'_>>(program, STAGE, family);
                         }
                         match family {
-                            Family::V4 => $module::v4(context, number, searched, link),
-                            Family::V6 => $module::v6(context, number, searched, link),
+                            Family::V4 => $module::v4(context, words, searched, link),
+                            Family::V6 => $module::v6(context, words, searched, link),
                         }
                     }
                 )+
-                None => stage::not_ours::<Device<'_>>(program),
             }
         }
     };

@@ -1,5 +1,7 @@
 //! The maps that the programs share with the daemon.
 
+use core::cell::Cell;
+
 use aya_ebpf::btf_maps::{Array, PerCpuArray, ProgramArray};
 use aya_ebpf::helpers::{bpf_get_prandom_u32, bpf_jiffies64, bpf_ktime_get_coarse_ns};
 use aya_ebpf::macros::btf_map;
@@ -125,53 +127,60 @@ impl Memory for Rules {
     }
 }
 
-/// State of the random numbers of each processor.
+/// What each processor keeps for itself.
 #[btf_map]
-static CHANCE: PerCpuArray<u64, 1> = PerCpuArray::new();
+static KEPT: PerCpuArray<[u64; 3], 1> = PerCpuArray::new();
 
-/// A random number of this processor's own generator: the upper half of a linear congruential one (Knuth's MMIX), which
-/// is good enough for identifications and spares the call.
-#[inline(always)]
-pub(crate) fn next_random() -> u32 {
-    let Some(state) = CHANCE.get_ptr_mut(0) else {
-        return 0;
-    };
-    // SAFETY: this processor's own, and no program of ours interrupts another.
-    let old = match unsafe { *state } {
-        // SAFETY: a helper without arguments.
-        0 => unsafe { u64::from(bpf_get_prandom_u32()) << 32 | u64::from(bpf_get_prandom_u32()) },
-        state => state,
-    };
-    // SAFETY: as above.
-    unsafe {
-        *state = old
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-    }
-    (old >> 32) as u32
+/// A processor's own clock and random numbers. Nobody else looks, and no program of ours interrupts another.
+#[repr(C)]
+pub(crate) struct Kept {
+    /// The state of the random numbers; 0 before the first.
+    random: Cell<u64>,
+    /// The number of the tick in which the time was last asked for.
+    tick: Cell<u64>,
+    /// The answer, in nanoseconds.
+    time: Cell<u64>,
 }
 
-/// The number of the tick in which this processor last asked for the time, and the answer.
-#[btf_map]
-static TICK: PerCpuArray<[u64; 2], 1> = PerCpuArray::new();
-
-/// The time in nanoseconds, a few milliseconds late. The kernel's coarse clock stands still from one tick to the next,
-/// and the number of the tick is one load, where the clock is three calls of some 50 instructions.
+/// This processor's.
 #[inline(always)]
-pub(crate) fn now() -> u64 {
-    // SAFETY: a helper without arguments.
-    let tick = unsafe { bpf_jiffies64() };
-    // SAFETY: a helper without arguments.
-    let ask = || unsafe { bpf_ktime_get_coarse_ns() };
-    let Some(last) = TICK.get_ptr_mut(0) else {
-        return ask();
-    };
-    // SAFETY: this processor's own, and no program of ours interrupts another.
-    unsafe {
-        if (*last)[0] != tick {
-            *last = [tick, ask()];
+pub(crate) fn kept() -> Option<&'static Kept> {
+    let words = KEPT.get_ptr_mut(0)?;
+    // SAFETY: this processor's own; cells of plain old data, of the same size and alignment in all.
+    Some(unsafe { &*words.cast::<Kept>() })
+}
+
+impl Kept {
+    /// A random number: the upper half of a linear congruential generator (Knuth's MMIX), which is good enough for
+    /// identifications and spares a call.
+    #[inline(always)]
+    pub(crate) fn random(&self) -> u32 {
+        let old = match self.random.get() {
+            // SAFETY: a helper without arguments.
+            0 => unsafe {
+                u64::from(bpf_get_prandom_u32()) << 32 | u64::from(bpf_get_prandom_u32())
+            },
+            state => state,
+        };
+        self.random.set(
+            old.wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407),
+        );
+        (old >> 32) as u32
+    }
+
+    /// The time in nanoseconds, a few milliseconds late. The kernel's coarse clock stands still from one tick to the
+    /// next, and the number of the tick is one load, where the clock is three calls of some 50 instructions.
+    #[inline(always)]
+    pub(crate) fn now(&self) -> u64 {
+        // SAFETY: a helper without arguments.
+        let tick = unsafe { bpf_jiffies64() };
+        if self.tick.get() != tick {
+            self.tick.set(tick);
+            // SAFETY: a helper without arguments.
+            self.time.set(unsafe { bpf_ktime_get_coarse_ns() });
         }
-        (*last)[1]
+        self.time.get()
     }
 }
 

@@ -1,10 +1,11 @@
 //! The search for the instance that a packet belongs to, in global functions: see [`lookup`](crate::lookup).
 
+use isthmus_abi::banks::InstanceWords;
 use isthmus_core::address::{V4, V6};
 use isthmus_core::config::Instance;
 use isthmus_core::host::{Established, Host};
-use isthmus_core::mechanism::instances::{MOST_INSTANCES, any_pool_owns};
-use isthmus_core::mechanism::{AnyMechanism, Instances, Mechanism, Member, PacketV4};
+use isthmus_core::mechanism::instances::{Found, MOST_INSTANCES, any_pool_owns};
+use isthmus_core::mechanism::{Instances, Mechanism, Member, PacketV4};
 use isthmus_core::packet::{Family, Packet};
 use isthmus_core::wire::{ipv4, ipv6, protocol};
 use isthmus_core::word::Word;
@@ -52,29 +53,29 @@ fn find_v6(configured: Configured, source: V6, destination: V6) -> u64 {
     instance_v6(from.0, from.1, to.0, to.1, configured.number())
 }
 
-/// The mechanism of the instance that a search found; `None` if it found none.
+/// The instance that a search found; `None` if it found none.
 #[inline(always)]
-pub(crate) fn mechanism(configured: &Configured, searched: u64) -> Option<&AnyMechanism> {
+pub(crate) fn instance(configured: &Configured, searched: u64) -> Option<&Instance> {
     let index = match searched {
         ONLY => 0,
         other => number(other)?,
     };
-    Some(&configured.get(index)?.mechanism)
+    configured.get(index)
 }
 
 impl Configured {
-    /// The instance that a search found, and its number.
+    /// The instance that a search found.
     #[inline(always)]
-    fn numbered(&self, searched: u64) -> Option<(u32, &Instance)> {
+    fn numbered<M: Member>(&self, searched: u64) -> Option<Found<'_, M>> {
         let index = number(searched)?;
-        Some((index, self.get(index)?))
+        Found::of(index, self.get(index)?)
     }
 }
 
 impl Instances for Configured {
     #[inline(always)]
     fn get(&self, index: u32) -> Option<&Instance> {
-        Self::get(self, index)
+        Self::get(*self, index)
     }
 
     #[inline(always)]
@@ -82,7 +83,7 @@ impl Instances for Configured {
         &self,
         _host: &H,
         packet: &PacketV4<impl Fn() -> u8>,
-    ) -> Option<(u32, &Instance)> {
+    ) -> Option<Found<'_, M>> {
         let protocol = (packet.protocol)();
         self.numbered(find_v4(*self, packet.source, packet.destination, protocol))
     }
@@ -93,23 +94,51 @@ impl Instances for Configured {
         _host: &H,
         source: V6,
         destination: V6,
-    ) -> Option<(u32, &Instance)> {
+    ) -> Option<Found<'_, M>> {
         self.numbered(find_v6(*self, source, destination))
     }
 }
 
 /// The instances, when the one that the packet belongs to has been searched for already: the search
 /// is not called from where the stack is full.
-pub(crate) struct Chosen {
-    pub(crate) configured: Configured,
-    /// The result of [`search`].
-    pub(crate) searched: u64,
+pub(crate) struct Chosen<'i> {
+    /// The result of [`search`], or [`ONLY`].
+    searched: u64,
+    /// The [`instance`] of that.
+    instance: &'i Instance,
 }
 
-impl Instances for Chosen {
+impl<'i> Chosen<'i> {
+    /// The same as numbers, from the program that has searched: a global function takes nothing else, and pointers to
+    /// memory of a known size, which may be null.
+    ///
+    /// # Safety
+    /// `instance` points to an [`Instance`] of the configuration, or is null.
+    #[inline(always)]
+    pub(crate) unsafe fn new(instance: *const InstanceWords, searched: u64) -> Option<Self> {
+        Some(Self {
+            searched,
+            // SAFETY: as the caller says; see `Configured::get`.
+            instance: unsafe { instance.cast::<Instance>().as_ref() }?,
+        })
+    }
+}
+
+impl Chosen<'_> {
+    /// The instance, if a packet belongs to it: that was not looked at if it is the only one.
+    #[inline(always)]
+    fn found<M: Member>(&self, owns: impl Fn(&M) -> bool) -> Option<Found<'_, M>> {
+        if self.searched != ONLY {
+            return Found::of(self.searched as u32, self.instance);
+        }
+        Found::of(0, self.instance).filter(|found| owns(found.mechanism))
+    }
+}
+
+impl Instances for Chosen<'_> {
     #[inline(always)]
     fn get(&self, index: u32) -> Option<&Instance> {
-        self.configured.get(index)
+        Configured::now().get(index)
     }
 
     #[inline(always)]
@@ -117,13 +146,8 @@ impl Instances for Chosen {
         &self,
         host: &H,
         packet: &PacketV4<impl Fn() -> u8>,
-    ) -> Option<(u32, &Instance)> {
-        if self.searched != ONLY {
-            return self.configured.numbered(self.searched);
-        }
-        let only = self.configured.get(0)?;
-        let mechanism = M::of(&only.mechanism)?;
-        mechanism.owns_v4(host, packet).then_some((0, only))
+    ) -> Option<Found<'_, M>> {
+        self.found(|mechanism: &M| mechanism.owns_v4(host, packet))
     }
 
     #[inline(always)]
@@ -132,27 +156,20 @@ impl Instances for Chosen {
         host: &H,
         source: V6,
         destination: V6,
-    ) -> Option<(u32, &Instance)> {
-        if self.searched != ONLY {
-            return self.configured.numbered(self.searched);
-        }
-        let only = self.configured.get(0)?;
-        let mechanism = M::of(&only.mechanism)?;
-        mechanism
-            .owns_v6(host, source, destination)
-            .then_some((0, only))
+    ) -> Option<Found<'_, M>> {
+        self.found(|mechanism: &M| mechanism.owns_v6(host, source, destination))
     }
 
     #[inline(always)]
     fn pools_own<M: Mechanism>(&self, own: &M, destination: V4) -> bool {
-        if self.configured.has_one()
+        if self.searched == ONLY
             && own
                 .pool_of_v6()
                 .is_none_or(|pool| !pool.is_near(destination))
         {
             return false;
         }
-        pools_own(destination.0.0, self.configured.number()) != 0
+        pools_own(destination.0.0) != 0
     }
 }
 
@@ -247,7 +264,6 @@ pub extern "C" fn owns_v6(
 /// Whether an IPv4 address, given as it lies in the packet, is in the pool of an instance; 0: no.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn pools_own(destination: u32, active: u64) -> u64 {
-    let configured = Configured::from_number(active);
-    u64::from(any_pool_owns(&configured, V4(Word(destination))))
+pub extern "C" fn pools_own(destination: u32) -> u64 {
+    u64::from(any_pool_owns(&Configured::now(), V4(Word(destination))))
 }

@@ -100,11 +100,13 @@ static EPOCH: Array<EpochWords, 1, MMAPABLE> = Array::new();
 const SLOTS: usize = 1 << SLOTS_LOG2;
 const SLOTS_LOG2: u32 = 12;
 
-/// The slot that holds the shared key of a lookup: it is too large for the stack.
-const SHARED_SLOT: u32 = SLOTS as u32;
+/// The slot that holds the key of a lookup while others work: it is too large for the stack.
+const KEPT_SLOT: u32 = SLOTS as u32;
+/// The slot that holds the key that it shares.
+const SHARED_SLOT: u32 = KEPT_SLOT + 1;
 
 #[btf_map]
-static NEXT_HOPS: PerCpuArray<[u64; 8], { SLOTS + 1 }> = PerCpuArray::new();
+static NEXT_HOPS: PerCpuArray<[u64; 8], { SLOTS + 2 }> = PerCpuArray::new();
 
 /// A next hop in the cache. The hash of its key gives the slot. The fields are cells, because two
 /// references may be to one slot.
@@ -332,11 +334,14 @@ impl CachedKey {
     #[inline(always)]
     fn is(&self, other: &FibKey) -> bool {
         let (ours, theirs) = (&self.addresses, &other.addresses);
-        self.from.get() == other.from
-            && ours[0].get() == theirs[0]
-            && ours[1].get() == theirs[1]
-            && ours[2].get() == theirs[2]
-            && ours[3].get() == theirs[3]
+        if self.from.get() != other.from || ours[0].get() != theirs[0] {
+            return false;
+        }
+        // The family is the same now, and IPv4 has no more.
+        other.family() == AF_INET
+            || ours[1].get() == theirs[1]
+                && ours[2].get() == theirs[2]
+                && ours[3].get() == theirs[3]
     }
 }
 
@@ -379,7 +384,9 @@ impl<I: Ingress> Egress for Fib<I> {
                 break hop;
             }
             let [a, b, c, d] = key.addresses;
-            slot = shared_next_hop(a, b, c, d, key.from);
+            keep_key(a, b, c, d, key.from);
+            share_key();
+            slot = shared_next_hop(key.slot());
             if slot & MISS != 0 {
                 self.ingress.look_up(slot as u32);
             }
@@ -434,22 +441,37 @@ fn state_of_routes(word: usize, order: Ordering) -> u64 {
 /// In the result of [`shared_next_hop`]: the slot has a key, and the FIB has to be looked up.
 const MISS: u64 = 1 << 32;
 
-/// Returns the slot of the next hop for a key that is not in its own slot. The key comes word by word. This
-/// is a global function beside [`look_up`] and not within it, because each has much on the stack.
+/// Keeps a key that is not in its own slot for [`share_key`] and [`shared_next_hop`]; it comes word by word. These are
+/// global functions, one after the other and not within each other, because each has much on the stack.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn shared_next_hop(a: u64, b: u64, c: u64, d: u64, from: u64) -> u64 {
+pub extern "C" fn keep_key(a: u64, b: u64, c: u64, d: u64, from: u64) -> i32 {
+    if let Some(one) = cached(KEPT_SLOT) {
+        let addresses = [a, b, c, d];
+        one.key.set(&FibKey { addresses, from });
+    }
+    0
+}
+
+/// Finds the key that the kept one shares.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn share_key() -> i32 {
+    if let (Some(one), Some(shared)) = (cached(KEPT_SLOT), cached(SHARED_SLOT)) {
+        let size = state_of_routes(routes::SIZE, Relaxed) as u32;
+        shared.key.set(&one.key.get().shared(size));
+    }
+    0
+}
+
+/// Returns the slot of the next hop for the shared key; `own` is the slot of the kept one.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn shared_next_hop(own: u32) -> u64 {
     let epoch = epoch(Acquire);
-    let size = state_of_routes(routes::SIZE, Relaxed) as u32;
-    let one = FibKey {
-        addresses: [a, b, c, d],
-        from,
-    };
-    let own = one.slot();
-    let Some(shared) = cached(SHARED_SLOT) else {
+    let (Some(one), Some(shared)) = (cached(KEPT_SLOT), cached(SHARED_SLOT)) else {
         return own.into();
     };
-    shared.key.set(&one.shared(size));
     let key = shared.key.get();
     let slot = key.slot();
     let Some(hop) = cached(slot) else {
@@ -464,7 +486,7 @@ pub extern "C" fn shared_next_hop(a: u64, b: u64, c: u64, d: u64, from: u64) -> 
     if let Some(own) = cached(own)
         && own.since.get() != epoch
     {
-        own.key.set(&one);
+        own.key.set(&one.key.get());
         own.since.set(epoch);
         own.link.set(hop.link());
         own.set_addresses(hop.addresses());

@@ -15,7 +15,7 @@ use isthmus_core::time::Instant;
 use isthmus_core::verdict::Slow;
 
 use crate::lookup;
-use crate::maps::{self, CLOCK, Rules, State, count_in, next_random, offline};
+use crate::maps::{self, CLOCK, Kept, Rules, State, count_in, offline};
 use crate::route::Egress;
 
 /// The answer of the last search for an explicit mapping. The search for the instance asks for the same as the
@@ -57,6 +57,8 @@ pub(crate) struct Services<S, E, L> {
     row: u32,
     /// The time of the packet, after the first call; 0 before.
     now: Cell<u64>,
+    /// What this processor keeps, after the first use.
+    kept: Cell<Option<&'static Kept>>,
     last: L,
     sessions: PhantomData<S>,
 }
@@ -68,9 +70,18 @@ impl<S, E, L: LastSearch> Services<S, E, L> {
             egress,
             row: counts::OF_GATEWAY,
             now: Cell::new(0),
+            kept: Cell::new(None),
             last: L::default(),
             sessions: PhantomData,
         }
+    }
+
+    #[inline(always)]
+    fn kept(&self) -> Option<&'static Kept> {
+        if self.kept.get().is_none() {
+            self.kept.set(maps::kept());
+        }
+        self.kept.get()
     }
 }
 
@@ -130,7 +141,7 @@ impl<S: Effort, E: Egress, L: LastSearch> Host for Services<S, E, L> {
             return Instant::from_nanos(now);
         }
         if self.now.get() == 0 {
-            self.now.set(maps::now());
+            self.now.set(self.kept().map_or(0, Kept::now));
         }
         Instant::from_nanos(self.now.get())
     }
@@ -156,7 +167,7 @@ impl<S: Effort, E: Egress, L: LastSearch> Host for Services<S, E, L> {
             unsafe { bpf_get_prandom_u32() }
         } else {
             // Identifications are no secrets.
-            next_random()
+            self.kept().map_or(0, Kept::random)
         }
     }
 

@@ -84,28 +84,22 @@ pub(crate) fn not_ours<D: Device>(program: Stage) -> i32 {
     D::PASS
 }
 
-/// Takes a packet across its mechanism, if it has a session or needs none; `searched` is the result of the
-/// search for the instance.
+/// Takes a packet across its mechanism, if it has a session or needs none.
 #[inline(always)]
 pub(crate) fn cross<M: Crosses, D: Device>(
     device: &mut D,
     route: D::Route,
     family: Family,
-    configured: Configured,
-    searched: u64,
+    chosen: &Chosen<'_>,
 ) -> i32 {
     if M::STAGE.is(Stage::UserSpace) {
         // No program calls this: nothing of the mechanism gets into the object.
         return D::PASS;
     }
-    let chosen = Chosen {
-        configured,
-        searched,
-    };
     if M::OPENS_IN_BPF {
-        cross_with::<M, D, Established>(device, route, family, &chosen)
+        cross_with::<M, D, Established>(device, route, family, chosen)
     } else {
-        cross_with::<M, D, Resumed>(device, route, family, &chosen)
+        cross_with::<M, D, Resumed>(device, route, family, chosen)
     }
 }
 
@@ -115,16 +109,11 @@ pub(crate) fn cross_plain<M: Crosses, D: Device>(
     device: &mut D,
     route: D::Route,
     family: Family,
-    configured: Configured,
-    searched: u64,
+    chosen: &Chosen<'_>,
 ) -> i32 {
     if !takes_plain::<M>() {
         return UNCOMMON;
     }
-    let chosen = &Chosen {
-        configured,
-        searched,
-    };
     let mut services = Services::<Established, _, Last>::new(route);
     let mut packet = Plain(device);
     let verdict = match family {
@@ -154,9 +143,9 @@ fn cross_with<M: Crosses, D: Device, S: Effort>(
     device: &mut D,
     route: D::Route,
     family: Family,
-    chosen: &Chosen,
+    chosen: &Chosen<'_>,
 ) -> i32 {
-    let mut services = Services::<S, _, Last>::new(route);
+    let mut services = Services::<S, _, ()>::new(route);
     let verdict = match family {
         Family::V4 => gateway::process_v4::<M, _, _, _>(device, &mut services, chosen),
         Family::V6 => gateway::process_v6::<M, _, _, _>(device, &mut services, chosen),

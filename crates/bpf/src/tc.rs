@@ -3,6 +3,7 @@
 use aya_ebpf::bindings::{__sk_buff, TC_ACT_SHOT, TC_ACT_UNSPEC};
 use aya_ebpf::helpers::{bpf_redirect, bpf_redirect_neigh, bpf_skb_vlan_pop};
 use aya_ebpf::programs::TcContext as Context;
+use isthmus_abi::banks::InstanceWords;
 use isthmus_core::for_each_mechanism;
 use isthmus_core::gateway::Crosses;
 use isthmus_core::mechanism::{self, AnyMechanism, Mechanism as _, Stage};
@@ -14,6 +15,7 @@ use crate::ethernet::{self, Addresses, Ethernet, Tag};
 use crate::hook::{self, crossings, family_of, programs};
 use crate::linear::Linear as _;
 use crate::maps::{self, TC_PROGRAMS};
+use crate::owner::Chosen;
 use crate::route::{self, Delivery, Fib, Ingress};
 use crate::skb::Skb as Device;
 use crate::stage::Device as _;

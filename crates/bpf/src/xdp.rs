@@ -3,6 +3,7 @@
 use aya_ebpf::bindings::{xdp_action, xdp_md};
 use aya_ebpf::helpers::bpf_redirect;
 use aya_ebpf::programs::XdpContext as Context;
+use isthmus_abi::banks::InstanceWords;
 use isthmus_core::for_each_mechanism;
 use isthmus_core::gateway::Crosses;
 use isthmus_core::mechanism::{self, AnyMechanism, Mechanism as _, Stage};
@@ -15,6 +16,7 @@ use crate::frame::Frame as Device;
 use crate::hook::{self, crossings, family_of, programs};
 use crate::linear::Linear as _;
 use crate::maps::{self, XDP_PROGRAMS};
+use crate::owner::Chosen;
 use crate::route::{self, Delivery, Fib, Ingress};
 use crate::stage::Device as _;
 use crate::{link, owner, stage};

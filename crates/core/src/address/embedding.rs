@@ -84,10 +84,17 @@ impl Embedding {
         if !self.contains(address) {
             return None;
         }
+        Some(self.take(address))
+    }
+
+    /// The same, of an address that is known to be under the prefix.
+    #[inline(always)]
+    #[must_use]
+    pub const fn take(&self, address: V6) -> V4 {
         let (high, low) = address.halves();
         let (mask, right) = self.upper;
         let upper = high.wrapping_shl(right) as u32 & mask;
         let lower = low.wrapping_shr(self.lower) as u32 & !mask;
-        Some(V4::from_number(upper | lower))
+        V4::from_number(upper | lower)
     }
 }

@@ -14,7 +14,8 @@ mod v6_over_v4;
 
 use crate::address::special;
 use crate::host::Host;
-use crate::mechanism::{AnyMechanism, Instance, Instances, Member, PacketV4};
+use crate::mechanism::instances::Found;
+use crate::mechanism::{AnyMechanism, Instances, Member, PacketV4};
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::slow::neighbour;
@@ -129,7 +130,7 @@ fn owner_v4<'a, M: Member, P: Packet, H: Host, I: Instances + ?Sized>(
         protocol: || icmp::quoted_protocol(packet, header),
     };
     let found = instances.find_v4::<M, _>(host, &packet)?;
-    owner(host, instances, found)
+    Some(owner(host, instances, &found))
 }
 
 /// The instance that an IPv6 packet belongs to; the host counts for it from then on.
@@ -141,19 +142,19 @@ fn owner_v6<'a, M: Member, H: Host, I: Instances + ?Sized>(
 ) -> Option<Owner<'a, M, I>> {
     let (source, destination) = (header.source(), header.destination());
     let found = instances.find_v6::<M, _>(host, source, destination)?;
-    owner(host, instances, found)
+    Some(owner(host, instances, &found))
 }
 
 #[inline(always)]
-fn owner<'a, M: Member, H: Host, I: Instances + ?Sized>(
+fn owner<'a, M, H: Host, I: ?Sized>(
     host: &mut H,
     instances: &'a I,
-    (index, instance): (u32, &'a Instance),
-) -> Option<Owner<'a, M, I>> {
-    host.select(index);
-    Some(Owner {
-        mechanism: M::of(&instance.mechanism)?,
-        policy: &instance.policy,
+    found: &Found<'a, M>,
+) -> Owner<'a, M, I> {
+    host.select(found.index);
+    Owner {
+        mechanism: found.mechanism,
+        policy: found.policy,
         instances,
-    })
+    }
 }

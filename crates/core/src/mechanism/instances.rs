@@ -3,36 +3,61 @@
 use super::{AnyMechanism, Instance, Mechanism, Member, PacketV4};
 use crate::address::{V4, V6};
 use crate::host::Host;
+use crate::policy::Policy;
 
 /// The most instances that one gateway has.
 pub const MOST_INSTANCES: u32 = 16;
+
+/// The instance that a packet belongs to.
+#[derive(Debug)]
+pub struct Found<'i, M> {
+    /// Its number.
+    pub index: u32,
+    /// Its mechanism.
+    pub mechanism: &'i M,
+    /// How it treats headers.
+    pub policy: &'i Policy,
+}
+
+impl<'i, M: Member> Found<'i, M> {
+    /// An instance with this number; `None` if its mechanism is of another kind.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(index: u32, instance: &'i Instance) -> Option<Self> {
+        Some(Self {
+            index,
+            mechanism: M::of(&instance.mechanism)?,
+            policy: &instance.policy,
+        })
+    }
+}
 
 /// The instances of a configuration, as an engine keeps them.
 pub trait Instances {
     /// The instance with this number; `None` past the last.
     fn get(&self, index: u32) -> Option<&Instance>;
 
-    /// The first instance of a kind that an IPv4 packet belongs to, and its number. An engine may call the
+    /// The first instance of a kind that an IPv4 packet belongs to. An engine may call the
     /// search in its own way, but has no other search.
     fn find_v4<M: Member, H: Host>(
         &self,
         host: &H,
         packet: &PacketV4<impl Fn() -> u8>,
-    ) -> Option<(u32, &Instance)> {
+    ) -> Option<Found<'_, M>> {
         first(self, |any| {
-            M::of(any).is_some_and(|one| one.owns_v4(host, packet))
+            M::of(any).filter(|one| one.owns_v4(host, packet))
         })
     }
 
-    /// The first instance of a kind that a packet between two IPv6 addresses belongs to, and its number.
+    /// The first instance of a kind that a packet between two IPv6 addresses belongs to.
     fn find_v6<M: Member, H: Host>(
         &self,
         host: &H,
         source: V6,
         destination: V6,
-    ) -> Option<(u32, &Instance)> {
+    ) -> Option<Found<'_, M>> {
         first(self, |any| {
-            M::of(any).is_some_and(|one| one.owns_v6(host, source, destination))
+            M::of(any).filter(|one| one.owns_v6(host, source, destination))
         })
     }
 
@@ -47,21 +72,24 @@ pub trait Instances {
 #[inline(always)]
 pub fn any_pool_owns<I: Instances + ?Sized>(instances: &I, destination: V4) -> bool {
     first(instances, |any| {
-        any.pool_of_v6()
-            .is_some_and(|pool| pool.contains(destination))
+        any.pool_of_v6().filter(|pool| pool.contains(destination))
     })
     .is_some()
 }
 
 #[inline(always)]
-fn first<I: Instances + ?Sized>(
-    instances: &I,
-    owns: impl Fn(&AnyMechanism) -> bool,
-) -> Option<(u32, &Instance)> {
+fn first<'i, M, I: Instances + ?Sized>(
+    instances: &'i I,
+    owner: impl Fn(&'i AnyMechanism) -> Option<&'i M>,
+) -> Option<Found<'i, M>> {
     for index in 0..MOST_INSTANCES {
         let instance = instances.get(index)?;
-        if owns(&instance.mechanism) {
-            return Some((index, instance));
+        if let Some(mechanism) = owner(&instance.mechanism) {
+            return Some(Found {
+                index,
+                mechanism,
+                policy: &instance.policy,
+            });
         }
     }
     None

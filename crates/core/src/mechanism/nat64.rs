@@ -77,7 +77,11 @@ impl Translator for Nat64 {
         if self.prefix.contains(tuple.source) {
             return Err(Refusal::Drop(Counter::Loop));
         }
-        let destination = self.prefix.extract(tuple.destination);
+        let destination = match seen.part {
+            // Others are not this mechanism's.
+            Part::Outer => Some(self.prefix.take(tuple.destination)),
+            Part::Quoted => self.prefix.extract(tuple.destination),
+        };
         if destination.is_some_and(special::is_illegal_destination_v4) {
             return Err(Refusal::Drop(Counter::IllegalDestination));
         }

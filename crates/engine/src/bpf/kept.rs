@@ -28,7 +28,7 @@ use crate::keeper::Keeper;
 use crate::sys;
 
 /// The maps of the object, without those of constants and variables.
-pub(super) const MAPS: [&str; 18] = [
+pub(super) const MAPS: [&str; 17] = [
     STATE,
     RULES,
     INSTANCES,
@@ -43,8 +43,7 @@ pub(super) const MAPS: [&str; 18] = [
     RANGES,
     Hook::Xdp.array(),
     Hook::Tc.array(),
-    "CHANCE",
-    "TICK",
+    "KEPT",
     "FIB_LOOKUP",
     "NEXT_HOPS",
 ];
