@@ -26,7 +26,7 @@ impl Hook {
 pub enum Slot {
     /// Takes packets first.
     Base,
-    /// Makes sessions, which packets from IPv6 need.
+    /// Makes sessions that packets of IPv6 hosts need.
     Open,
     /// Shares IPv4 addresses by softwires.
     Softwires,
@@ -34,16 +34,19 @@ pub enum Slot {
     MapT,
     /// Translates with or without sessions: SIIT and NAT64.
     Translation,
+    /// Makes sessions that packets of IPv4 hosts behind a CE need.
+    OpenV4,
 }
 
 impl Slot {
     /// All of them, in the order of their places.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Base,
         Self::Open,
         Self::Softwires,
         Self::MapT,
         Self::Translation,
+        Self::OpenV4,
     ];
 
     /// The name of the program of a hook that belongs here.
@@ -55,11 +58,13 @@ impl Slot {
             (Hook::Xdp, Self::Softwires) => "isthmus_xdp_softwires",
             (Hook::Xdp, Self::MapT) => "isthmus_xdp_map_t",
             (Hook::Xdp, Self::Translation) => "isthmus_xdp_translation",
+            (Hook::Xdp, Self::OpenV4) => "isthmus_xdp_open_v4",
             (Hook::Tc, Self::Base) => "isthmus_tc",
             (Hook::Tc, Self::Open) => "isthmus_tc_open",
             (Hook::Tc, Self::Softwires) => "isthmus_tc_softwires",
             (Hook::Tc, Self::MapT) => "isthmus_tc_map_t",
             (Hook::Tc, Self::Translation) => "isthmus_tc_translation",
+            (Hook::Tc, Self::OpenV4) => "isthmus_tc_open_v4",
         }
     }
 }

@@ -57,18 +57,30 @@ macro_rules! programs {
             run(context, Stage::MapT)
         }
 
-        /// Makes the session that an IPv6 packet needs, and has the first program look again; unless it came from where
-        /// no inside host is.
+        /// Makes the session that a packet of an IPv6 host needs, and has the first program look again.
         #[unsafe(export_name = concat!("isthmus_", $hook, "_open"))]
         #[unsafe(link_section = $section)]
-        pub extern "C" fn open(raw: *mut $raw) -> $action {
+        pub extern "C" fn open(context: *mut $raw) -> $action {
+            open_for(context, Family::V6)
+        }
+
+        /// Makes the session that a packet of an IPv4 host needs, and has the first program look again.
+        #[unsafe(export_name = concat!("isthmus_", $hook, "_open_v4"))]
+        #[unsafe(link_section = $section)]
+        pub extern "C" fn open_v4(context: *mut $raw) -> $action {
+            open_for(context, Family::V4)
+        }
+
+        /// Makes a session for a packet, unless that came from where no inside host is.
+        #[inline(always)]
+        fn open_for(raw: *mut $raw, hosts: Family) -> $action {
             let context = Context::new(raw);
             let vlan = resume(&context);
             if crate::link::is_outside(ingress(&context, vlan)) != 0 {
                 maps::count(Counter::NotInside);
                 return finish(&context, Device::DROP, vlan);
             }
-            let answer = stage::open(&mut Device::new(&context));
+            let answer = stage::open(&mut Device::new(&context), hosts);
             finish(&context, answer, vlan)
         }
 

@@ -46,6 +46,24 @@ const fn go_on(stage: Stage) -> i32 {
     }
 }
 
+/// Whether programs make the sessions of hosts of a family.
+#[inline(always)]
+fn opens<M: Crosses>(hosts: Family) -> bool {
+    matches!(
+        (M::OPENS_IN_BPF, hosts),
+        (Some(Family::V4), Family::V4) | (Some(Family::V6), Family::V6)
+    )
+}
+
+/// The return code that calls the program which makes them.
+#[inline(always)]
+const fn go_open(hosts: Family) -> i32 {
+    match hosts {
+        Family::V4 => GO_ON + Slot::OpenV4 as i32,
+        Family::V6 => GO_ON + Slot::Open as i32,
+    }
+}
+
 /// The program that takes over, if a return code is none for the kernel.
 #[inline(always)]
 pub(crate) fn next_program(answer: i32) -> Option<u32> {
@@ -96,7 +114,8 @@ pub(crate) fn cross<M: Crosses, D: Device>(
         // No program calls this: nothing of the mechanism gets into the object.
         return D::PASS;
     }
-    if M::OPENS_IN_BPF {
+    // The verifier does not accept the search for a binding beside a softwire.
+    if let Some(Family::V6) = M::OPENS_IN_BPF {
         cross_with::<M, D, Established>(device, route, family, chosen)
     } else {
         cross_with::<M, D, Resumed>(device, route, family, chosen)
@@ -123,7 +142,7 @@ pub(crate) fn cross_plain<M: Crosses, D: Device>(
     match verdict {
         Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
         Ok(Verdict::Pass | Verdict::Deliver) => D::PASS,
-        Err(Refusal::Slow(Slow::Session)) if M::OPENS_IN_BPF => GO_ON + Slot::Open as i32,
+        Err(Refusal::Slow(Slow::Session)) if opens::<M>(family) => go_open(family),
         Err(_) => UNCOMMON,
     }
 }
@@ -153,18 +172,22 @@ fn cross_with<M: Crosses, D: Device, S: Effort>(
     match verdict {
         Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
         Ok(Verdict::Pass | Verdict::Deliver) => D::PASS,
-        Err(Refusal::Slow(Slow::Session)) if M::OPENS_IN_BPF => GO_ON + Slot::Open as i32,
+        Err(Refusal::Slow(Slow::Session)) if opens::<M>(family) => go_open(family),
         Err(refusal) => refuse::<D, _, _, _>(&mut services, refusal),
     }
 }
 
-/// Makes the session that a packet needs, and has the first program look again. NAT64 is the one mechanism
-/// with [`OPENS_IN_BPF`](isthmus_core::mechanism::Mechanism::OPENS_IN_BPF).
+/// Makes the session that a packet needs, and has the first program look again: for the mechanisms that say so by
+/// [`OPENS_IN_BPF`](isthmus_core::mechanism::Mechanism::OPENS_IN_BPF), of which NAT64 is the one with IPv6 hosts.
 #[inline(always)]
-pub(crate) fn open<D: Device>(device: &mut D) -> i32 {
+pub(crate) fn open<D: Device>(device: &mut D, hosts: Family) -> i32 {
     let mut services = Services::<Bounded, _, ()>::new(NoRoute);
     let configured = Configured::now();
-    match gateway::open_v6::<Nat64, _, _, _>(device, &mut services, &configured) {
+    let opened = match hosts {
+        Family::V4 => gateway::open_v4(device, &mut services, &configured),
+        Family::V6 => gateway::open_v6::<Nat64, _, _, _>(device, &mut services, &configured),
+    };
+    match opened {
         Ok(()) => go_on(Stage::Base),
         Err(refusal) => refuse::<D, _, _, _>(&mut services, refusal),
     }

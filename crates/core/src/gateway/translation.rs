@@ -1,11 +1,10 @@
 //! The crossing by translation, with hairpins, and the sessions that it needs.
 
-use super::{Cross, Owner, machine, owner_v4, owner_v6};
+use super::{Cross, Owner, machine, owner_v4};
 use crate::address::V6;
 use crate::host::Host;
-use crate::incoming::v6;
 use crate::mechanism::crossing::{Translation, Translator};
-use crate::mechanism::{Instances, Member, Seen};
+use crate::mechanism::{Instances, Member};
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::translate::{Hop, four_to_six, six_to_four};
@@ -68,25 +67,4 @@ fn hairpin<M: Translator + Member, P: Packet, H: Host, I: Instances + ?Sized>(
     host.count(Counter::Translated6To4);
     host.count(Counter::Hairpinned);
     Ok(verdict)
-}
-
-/// Makes the session that an IPv6 packet needs, and leaves the packet as it is: the work in between of an
-/// engine whose [effort](Host::Effort) opens none.
-///
-/// # Errors
-/// There will be no session.
-#[inline(always)]
-pub fn open_v6<M: Translator + Member, P: Packet, H: Host, I: Instances + ?Sized>(
-    packet: &mut P,
-    host: &mut H,
-    instances: &I,
-) -> Result<(), Refusal> {
-    let header = ipv6::Header::read(packet, 0)?;
-    let Some(owner) = owner_v6::<M, _, _>(host, instances, &header) else {
-        return Err(Refusal::Drop(Counter::EngineError));
-    };
-    let transport = v6::read(packet, header)?.transport;
-    let tuple = transport.tuple(header.source(), header.destination());
-    let seen = Seen::outer(owner.policy, &tuple, &transport);
-    owner.mechanism.to_v4(host, seen).map(|_| ())
 }

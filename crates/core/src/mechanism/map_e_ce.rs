@@ -9,6 +9,7 @@ use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::nat::NatConfig;
+use crate::packet::Family;
 use crate::verdict::Refusal;
 use crate::wire::tuple::Ends;
 
@@ -16,6 +17,8 @@ use crate::wire::tuple::Ends;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct MapECe {
+    /// The address and ports of the CE, timers, limits, tables.
+    pub nat: NatConfig,
     /// The address of the CE.
     pub local: V6,
     /// The address of the BR or lwAFTR.
@@ -24,14 +27,14 @@ pub struct MapECe {
     pub inside: V4Networks,
     /// The rules by which other CEs are reached directly.
     pub rules: MapRules,
-    /// The address and ports of the CE, timers, limits, tables.
-    pub nat: NatConfig,
 }
 
 impl Mechanism for MapECe {
     type Crossing = Softwires;
 
     const STAGE: Stage = Stage::Softwires;
+
+    const OPENS_IN_BPF: Option<Family> = Some(Family::V4);
 
     #[inline(always)]
     fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {

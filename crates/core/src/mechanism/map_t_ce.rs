@@ -9,6 +9,7 @@ use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::nat::NatConfig;
+use crate::packet::Family;
 use crate::policy::Policy;
 use crate::verdict::{Refusal, Slow};
 use crate::wire::content::Content;
@@ -18,6 +19,8 @@ use crate::wire::tuple::Tuple;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct MapTCe {
+    /// The address and ports of the CE, timers, limits, tables.
+    pub nat: NatConfig,
     /// The IPv4 internet, seen from here: the default mapping rule, or the prefix of the PLAT.
     pub prefix: Prefix,
     /// The IPv6 address of the CE.
@@ -28,14 +31,14 @@ pub struct MapTCe {
     pub inside: V4Networks,
     /// The rules by which other CEs are reached directly.
     pub rules: MapRules,
-    /// The address and ports of the CE, timers, limits, tables.
-    pub nat: NatConfig,
 }
 
 impl Mechanism for MapTCe {
     type Crossing = Translation;
 
     const STAGE: Stage = Stage::MapT;
+
+    const OPENS_IN_BPF: Option<Family> = Some(Family::V4);
 
     #[inline(always)]
     fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {

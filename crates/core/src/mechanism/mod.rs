@@ -32,6 +32,7 @@ use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::nat::{Inside, NatConfig, Pool};
+use crate::packet::Family;
 use crate::policy::Policy;
 use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
@@ -82,8 +83,8 @@ pub trait Mechanism {
     /// The BPF program that takes its packets, if the first one does not.
     const STAGE: Stage = Stage::Base;
 
-    /// Whether BPF programs make its sessions.
-    const OPENS_IN_BPF: bool = false;
+    /// The family of inside hosts whose sessions BPF programs make; `None` if they make none.
+    const OPENS_IN_BPF: Option<Family> = None;
 
     /// Whether its NAT can count what sessions carry: one that many subscribers share.
     const COUNTS_TRAFFIC: bool = false;
@@ -112,6 +113,16 @@ pub trait Mechanism {
     #[inline(always)]
     fn nat(&self) -> Option<&NatConfig> {
         None
+    }
+
+    /// The NAT, if BPF programs make the sessions of its IPv4 hosts. It lies in the same place in all such mechanisms, so
+    /// that the verifier follows one.
+    #[inline(always)]
+    fn opening_nat_v4(&self) -> Option<&NatConfig> {
+        match Self::OPENS_IN_BPF {
+            Some(Family::V4) => self.nat(),
+            _ => None,
+        }
     }
 
     /// The NAT, if it can count what its sessions carry.
@@ -276,6 +287,13 @@ macro_rules! any_mechanism {
                 }
             }
 
+            #[inline(always)]
+            fn opening_nat_v4(&self) -> Option<&NatConfig> {
+                match self {
+                    $(Self::$name(it) => it.opening_nat_v4(),)+
+                }
+            }
+
             fn nat_mut(&mut self) -> Option<&mut NatConfig> {
                 match self {
                     $(Self::$name(it) => it.nat_mut(),)+
@@ -318,9 +336,9 @@ macro_rules! any_mechanism {
                 }
             }
 
-            /// Whether BPF programs make its sessions.
+            /// The family of inside hosts whose sessions BPF programs make.
             #[must_use]
-            pub const fn opens_in_bpf(&self) -> bool {
+            pub const fn opens_in_bpf(&self) -> Option<Family> {
                 match self {
                     $(Self::$name(_) => $module::$name::OPENS_IN_BPF,)+
                 }

@@ -7,6 +7,7 @@ use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, special};
 use crate::host::{Effort, Host};
 use crate::nat::{self, Endpoint4, Inside, NatConfig, Pool};
+use crate::packet::Family;
 use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::verdict::{Refusal, Slow};
@@ -29,7 +30,7 @@ impl Mechanism for Nat64 {
 
     const STAGE: Stage = Stage::Translation;
 
-    const OPENS_IN_BPF: bool = true;
+    const OPENS_IN_BPF: Option<Family> = Some(Family::V6);
 
     const COUNTS_TRAFFIC: bool = true;
 

@@ -59,7 +59,7 @@ pub(super) fn inbound<H: Host>(
 /// # Errors
 /// See [`outbound`].
 #[inline(always)]
-pub(super) fn out<H: Host>(
+pub(crate) fn out<H: Host>(
     host: &mut H,
     nat: &NatConfig,
     softwire: V6,

@@ -11,6 +11,7 @@ use aya::maps::ProgramArray;
 use aya::programs::{Program, ProgramFd};
 use isthmus_abi::programs::{Hook, Slot};
 use isthmus_core::mechanism::{AnyMechanism, Instance, Stage};
+use isthmus_core::packet::Family;
 
 use super::Error;
 
@@ -18,7 +19,8 @@ use super::Error;
 fn takes(slot: Slot, mechanism: &AnyMechanism) -> bool {
     match slot {
         Slot::Base => true,
-        Slot::Open => mechanism.opens_in_bpf(),
+        Slot::Open => mechanism.opens_in_bpf() == Some(Family::V6),
+        Slot::OpenV4 => mechanism.opens_in_bpf() == Some(Family::V4),
         Slot::Softwires => mechanism.stage() == Stage::Softwires,
         Slot::MapT => mechanism.stage() == Stage::MapT,
         Slot::Translation => mechanism.stage() == Stage::Translation,

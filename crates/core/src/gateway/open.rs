@@ -1,0 +1,55 @@
+//! Sessions that an engine makes in between, whose [effort](Host::Effort) for the packets themselves opens none.
+
+use super::{owner_v4, owner_v6};
+use crate::address::V6;
+use crate::host::Host;
+use crate::incoming::{v4, v6};
+use crate::mechanism::crossing::Translator;
+use crate::mechanism::{AnyMechanism, Instances, Mechanism as _, Member, Seen, stateful};
+use crate::packet::Packet;
+use crate::reason::Counter;
+use crate::verdict::Refusal;
+use crate::wire::content::Messages;
+use crate::wire::{ipv4, ipv6};
+
+/// Makes the session that an IPv6 packet needs, and leaves the packet as it is.
+///
+/// # Errors
+/// There will be no session.
+#[inline(always)]
+pub fn open_v6<M: Translator + Member, P: Packet, H: Host, I: Instances + ?Sized>(
+    packet: &mut P,
+    host: &mut H,
+    instances: &I,
+) -> Result<(), Refusal> {
+    let header = ipv6::Header::read(packet, 0)?;
+    let Some(owner) = owner_v6::<M, _, _>(host, instances, &header) else {
+        return Err(Refusal::Drop(Counter::EngineError));
+    };
+    let transport = v6::read(packet, header)?.transport;
+    let tuple = transport.tuple(header.source(), header.destination());
+    let seen = Seen::outer(owner.policy, &tuple, &transport);
+    owner.mechanism.to_v4(host, seen).map(|_| ())
+}
+
+/// Makes the session that an IPv4 packet from behind a CE needs, and leaves the packet as it is.
+///
+/// # Errors
+/// There will be no session.
+#[inline(always)]
+pub fn open_v4<P: Packet, H: Host, I: Instances + ?Sized>(
+    packet: &mut P,
+    host: &mut H,
+    instances: &I,
+) -> Result<(), Refusal> {
+    let header = ipv4::Header::read(packet, 0)?;
+    let nobody = Refusal::Drop(Counter::EngineError);
+    let owner =
+        owner_v4::<AnyMechanism, _, _, _>(packet, host, instances, &header).ok_or(nobody)?;
+    let nat = owner.mechanism.opening_nat_v4().ok_or(nobody)?;
+    // Whoever asks for a session has refused the messages that the mechanism does not carry.
+    let transport = v4::read(packet, header, Messages::WithinV4)?.transport;
+    let tuple = transport.tuple(header.source(), header.destination());
+    let seen = Seen::outer(owner.policy, &tuple, &transport);
+    stateful::out(host, nat, V6::default(), seen).map(|_| ())
+}
