@@ -4,7 +4,7 @@
 
 use isthmus_abi::programs::Slot;
 use isthmus_core::gateway::{self, Cross, Crosses};
-use isthmus_core::host::{Bounded, Effort, Established, Host as _, Resumed};
+use isthmus_core::host::{Bounded, BoundedInSet, Effort, Established, Host as _, Resumed};
 use isthmus_core::mechanism::Stage;
 use isthmus_core::mechanism::nat64::Nat64;
 use isthmus_core::packet::{Family, Packet, Plain, Truncated};
@@ -181,15 +181,29 @@ fn cross_with<M: Crosses, D: Device, S: Effort>(
 /// [`OPENS_IN_BPF`](isthmus_core::mechanism::Mechanism::OPENS_IN_BPF), of which NAT64 is the one with IPv6 hosts.
 #[inline(always)]
 pub(crate) fn open<D: Device>(device: &mut D, hosts: Family) -> i32 {
-    let mut services = Services::<Bounded, _, ()>::new(NoRoute);
     let configured = Configured::now();
-    let opened = match hosts {
-        Family::V4 => gateway::open_v4(device, &mut services, &configured),
-        Family::V6 => gateway::open_v6::<Nat64, _, _, _>(device, &mut services, &configured),
-    };
+    match hosts {
+        Family::V4 => {
+            let mut services = Services::<BoundedInSet, _, ()>::new(NoRoute);
+            let opened = gateway::open_v4(device, &mut services, &configured);
+            opened_or_not::<D, _>(&mut services, opened)
+        }
+        Family::V6 => {
+            let mut services = Services::<Bounded, _, ()>::new(NoRoute);
+            let opened = gateway::open_v6::<Nat64, _, _, _>(device, &mut services, &configured);
+            opened_or_not::<D, _>(&mut services, opened)
+        }
+    }
+}
+
+#[inline(always)]
+fn opened_or_not<D: Device, S: Effort>(
+    services: &mut Services<S, NoRoute, ()>,
+    opened: Result<(), Refusal>,
+) -> i32 {
     match opened {
         Ok(()) => go_on(Stage::Base),
-        Err(refusal) => refuse::<D, _, _, _>(&mut services, refusal),
+        Err(refusal) => refuse::<D, _, _, _>(services, refusal),
     }
 }
 

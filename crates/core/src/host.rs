@@ -49,6 +49,8 @@ pub trait Effort: Copy + Default {
     /// Whether it keeps account of subscribers: their limits and port blocks. The verifier of BPF does not
     /// accept so much, so that where there is such an account, user space makes the sessions.
     const ACCOUNTS: bool = false;
+    /// Whether a pool may be a set of ports, as that of a CE is. User space knows them anyway.
+    const PORT_SETS: bool = false;
 }
 
 /// Sessions that are there, and [`Slow::Session`] for others: for the BPF program of the common
@@ -77,6 +79,15 @@ pub struct Bounded;
 
 impl Effort for Bounded {
     const RESUMES: bool = false;
+}
+
+/// [`Bounded`] behind a CE.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BoundedInSet;
+
+impl Effort for BoundedInSet {
+    const RESUMES: bool = false;
+    const PORT_SETS: bool = true;
 }
 
 /// Up to 2,048 ports of the first outside address, and of the seven addresses after it: for user space. If none

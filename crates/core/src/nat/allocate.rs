@@ -3,6 +3,7 @@
 //! that RFC 7422 calculates.
 
 use crate::address::V4;
+use crate::address::port_set::PortSet;
 use crate::host::Effort;
 use crate::table::{Memory, Position, Slot, prf};
 use crate::time::Instant;
@@ -44,7 +45,7 @@ pub(super) fn allocate<M: Memory + ?Sized, E: Effort>(
         owner,
     };
     if !E::ACCOUNTS {
-        return brief(memory, cfg, number, random, space);
+        return brief::<_, E>(memory, cfg, number, random, space);
     }
     let mut search = Search {
         memory,
@@ -59,7 +60,7 @@ pub(super) fn allocate<M: Memory + ?Sized, E: Effort>(
 
 /// A few ports of the first address, for the programs of BPF: their verifier has looked at enough by now.
 #[inline(always)]
-fn brief<M: Memory + ?Sized>(
+fn brief<M: Memory + ?Sized, E: Effort>(
     memory: &M,
     cfg: &NatConfig,
     number: u32,
@@ -67,10 +68,15 @@ fn brief<M: Memory + ?Sized>(
     mut space: Space,
 ) -> Outcome {
     // The other policies are searched as a whole.
-    if !matches!(cfg.blocks, Blocks::None) || space.at_address(cfg, number).is_none() {
+    let set = match cfg.blocks {
+        Blocks::None => PortSet::WHOLE,
+        Blocks::PortSet if E::PORT_SETS => cfg.pool.port_set(),
+        _ => return Outcome::no(Cause::GaveUp),
+    };
+    if space.at_address(cfg, number).is_none() {
         return Outcome::no(Cause::GaveUp);
     }
-    let outcome = space.claim_alike(memory, cfg, random);
+    let outcome = space.claim_alike(memory, cfg, set, random);
     match outcome.get() {
         Err(Cause::Exhausted) => Outcome::no(Cause::GaveUp),
         _ => outcome,

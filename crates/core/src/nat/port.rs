@@ -123,22 +123,24 @@ pub(super) fn unclaim<M: Memory + ?Sized>(
 /// of its ports.
 #[derive(Clone, Copy)]
 struct Series {
-    set: PortSet,
+    /// Whether they are places in the port set of the pool.
+    in_set: bool,
     first: u32,
     step: u32,
     ports: u32,
 }
 
 impl Space {
-    /// Claims one of a few random ports of the same range and parity as inside.
+    /// Claims one of a few random ports of this set, of the same range and parity as inside as far as it has both.
     #[inline(always)]
     pub(super) fn claim_alike<M: Memory + ?Sized>(
         &self,
         memory: &M,
         cfg: &NatConfig,
+        set: PortSet,
         random: u32,
     ) -> Outcome {
-        match self.series_in_range(self.similar(), self.like) {
+        match self.series(set, self.similar(), self.like) {
             Some(series) => {
                 // Always as many: the verifier of BPF follows each end of a loop.
                 let some = Numbers(random).take(FEW_PORTS);
@@ -215,7 +217,7 @@ impl Space {
         if !set.sharing().is_whole() {
             let pairs = set.sharing().has_pairs();
             return Some(Series {
-                set,
+                in_set: true,
                 first: u32::from(pairs) & u32::from(parity),
                 step: 1 + u32::from(pairs),
                 ports: set.count() >> u32::from(pairs),
@@ -232,7 +234,7 @@ impl Space {
             return None;
         }
         Some(Series {
-            set: PortSet::WHOLE,
+            in_set: false,
             first,
             step: 2,
             ports: (u32::from(high) - first) / 2 + 1,
@@ -268,15 +270,15 @@ impl Series {
         index: u32,
     ) -> Outcome {
         let place = self.first + self.step * index;
-        let port = if self.set.sharing().is_whole() {
-            place as u16
+        let port = if self.in_set {
+            nth_of_set(cfg, place)
         } else {
-            match self.set.nth(place) {
-                // A set may begin with 0, which is no port.
-                Some(0) | None => return Outcome::no(Cause::Contention),
-                Some(port) => port,
-            }
+            place as u16
         };
+        if self.in_set && port == 0 {
+            // A set may begin with 0, which is no port.
+            return Outcome::no(Cause::Contention);
+        }
         let outside = Endpoint4 {
             address: space.address,
             port,
@@ -288,6 +290,13 @@ impl Series {
             space.owner,
         )
     }
+}
+
+/// The port in a place of the port set of a pool; 0 if there is none. A function of its own, for the stack that a BPF
+/// program has.
+#[inline(never)]
+fn nth_of_set(cfg: &NatConfig, place: u32) -> u16 {
+    cfg.pool.port_set().nth(place).unwrap_or(0)
 }
 
 /// 32 random bits mapped to `0..count`.

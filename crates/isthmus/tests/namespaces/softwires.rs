@@ -75,6 +75,45 @@ fn refuses(row: &Mechanism, engine: &str) {
     assert!(ce.stop().success() && br.stop().success());
 }
 
+/// The programs of a CE make the sessions of its hosts themselves: no packet of a new one takes the slow path.
+fn opens(row: &Mechanism, engine: &str) {
+    let Some(net) = Net::new(row) else {
+        return;
+    };
+    let (ce, br) = net.start(row, engine);
+    let ping = || traffic::pings(net.hosts(), row.server.address, 56).unwrap();
+    // The first packets wait for neighbours.
+    ping();
+    let before = ce.json("counters");
+    ping();
+    let after = ce.json("counters");
+    let more = |name| crate::counted(&after, name) - crate::counted(&before, name);
+    assert!(more("session-created") >= 2, "{after}");
+    assert_eq!(more("slow-path"), 0, "{after}");
+    assert!(ce.stop().success() && br.stop().success());
+}
+
+/// A test of the sessions of every CE, in every engine of the kernel.
+macro_rules! sessions {
+    ($($engine:ident: $($name:ident $row:ident,)+;)+) => {$(
+        mod $engine {
+            $(
+                #[test]
+                fn $name() {
+                    super::super::opens(&isthmus_lab::provider::$row, stringify!($engine));
+                }
+            )+
+        }
+    )+};
+}
+
+mod opens_in_bpf {
+    sessions! {
+        xdp: map_e MAP_E, map_t MAP_T, lw4o6 LW4O6, clat CLAT,;
+        tc: map_e MAP_E, map_t MAP_T, lw4o6 LW4O6, clat CLAT,;
+    }
+}
+
 /// A test for every mechanism in every engine.
 macro_rules! mechanisms {
     ($($engine:ident)+: $rows:tt) => {

@@ -14,8 +14,8 @@ use std::{
 use serde_json::Value;
 
 use self::instances::{
-    AFTR, B4, CLAT, FOUR_IN_SIX, LWAFTR, LWB4, MAP_E_BR, MAP_E_CE, MAP_T_BR, MAP_T_CE, SIX_IN_FOUR,
-    SIX_RD_BR, SIX_RD_CE, SIX_TO_FOUR,
+    AFTR, B4, CLAT, FOUR_IN_SIX, LWAFTR, LWB4, MAP_E_BR, MAP_E_CE, MAP_T_BR, MAP_T_CE, ROOMY_CLAT,
+    SIX_IN_FOUR, SIX_RD_BR, SIX_RD_CE, SIX_TO_FOUR,
 };
 use crate::{
     LabError, Result,
@@ -330,6 +330,18 @@ impl Crossing {
             arrives: self.arrives,
         }
     }
+}
+
+/// Returns the path of a CLAT in XDP, where each of the first 60,000 frames beyond those of the check takes a port and opens
+/// a session.
+pub(super) fn opening() -> Result<Path> {
+    let clat = Isthmus::new(Engine::Xdp, Mechanism::Other(ROOMY_CLAT));
+    let load = Load {
+        side: Six,
+        packets: (0..60_000).map(host).collect(),
+        arrives: Form::V6,
+    };
+    Path::build(&clat, &load)
 }
 
 /// Returns the outside addresses and ports of a gateway's sessions.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::{
-    crossings::CROSSINGS,
+    crossings::{self, CROSSINGS},
     packets,
     rows::{Make, Row},
 };
@@ -54,6 +54,7 @@ fn rows() -> Vec<(&'static str, Make)> {
             Path::build(&Forwarding, &Load::routed6(1000))
         }),
         alone("nat64-new-session-xdp", packets::opening),
+        alone("clat-new-session-xdp", crossings::opening),
     ];
     rows.extend(others().map(|(name, path)| alone(name, path)));
     let all = Row::all().into_iter();

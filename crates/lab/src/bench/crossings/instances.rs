@@ -230,3 +230,15 @@ local = "2001:db8:5:a::1""#,
         CUSTOMER,
     ],
 );
+
+/// A CLAT with room for every port that its hosts may ask for, as fast as they like.
+pub(in crate::bench) static ROOMY_CLAT: Instance = Instance::new(
+    "CLAT with room",
+    &[r#"mechanism = "clat"
+prefix = "2001:db8:7::/96"
+local = "2001:db8:5:a::1"
+inside = ["192.0.2.0/24"]
+max-bindings = 262144
+max-sessions = 262144
+subscriber-session-rate = 0"#],
+);
