@@ -332,13 +332,15 @@ impl Crossing {
     }
 }
 
-/// Returns the path of a CLAT in XDP, where each of the first 60,000 frames beyond those of the check takes a port and opens
-/// a session.
+/// Returns the path of a CLAT in XDP, where each of the first 100,000 frames beyond those of the check opens a session. A
+/// thousand sessions have a port: it has one address, whose ports would soon be hard to find.
 pub(super) fn opening() -> Result<Path> {
     let clat = Isthmus::new(Engine::Xdp, Mechanism::Other(ROOMY_CLAT));
     let load = Load {
         side: Six,
-        packets: (0..60_000).map(host).collect(),
+        packets: (0..100_000)
+            .map(|n| out(V4(HOST6_AS_IPV4, site(n % 1000)), n / 1000))
+            .collect(),
         arrives: Form::V6,
     };
     Path::build(&clat, &load)
