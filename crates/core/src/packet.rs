@@ -31,7 +31,7 @@ pub struct NoRoom;
 /// ([`Slow`](crate::verdict::Slow)) to user space, which does everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abilities {
-    /// Takes packets that are not [plain](plain): that have options or extension headers, are fragments, or are
+    /// Takes packets that are not [plain](Plain): that have options or extension headers, are fragments, or are
     /// neither TCP nor UDP.
     pub others: bool,
     /// Translates ICMP errors, whose quoted packets change their size in the middle.

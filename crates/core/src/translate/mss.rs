@@ -47,11 +47,14 @@ pub const fn within_v4(one: u16, other: u16) -> u16 {
     mtu.saturating_sub((ipv4::HEADER + tcp::HEADER) as u16)
 }
 
+/// The only place that an engine looks at which does not have all bytes in reach: the first option, which it is in the
+/// segments of nearly all systems. A search would be too much for the verifier of BPF beside everything else.
+const FIRST: usize = tcp::HEADER + OPTION.len();
+
 /// Looks for the option.
 ///
 /// # Errors
-/// [`Slow::TcpOptions`]: there may be options, and this engine does not have all bytes in reach. A
-/// search for one would be too much for the verifier of BPF beside everything else.
+/// [`Slow::TcpOptions`]: it is not the first, and this engine looks no further.
 #[inline(always)]
 pub fn find<P: Packet>(
     packet: &P,
@@ -59,13 +62,7 @@ pub fn find<P: Packet>(
     transport: &Transport,
 ) -> Result<Place, Refusal> {
     let Some(bytes) = packet.bytes() else {
-        // One condition for all, because each branch would double the work of the verifier.
-        let syn = u32::from(transport.tcp_flags & SYN);
-        return if black_box(u32::from(policy.mss_clamp)) * syn == 0 {
-            Ok(Place::NOWHERE)
-        } else {
-            Err(Refusal::Slow(Slow::TcpOptions))
-        };
+        return first(packet, policy, transport);
     };
     let header = usize::from(transport.header);
     let opens = transport.content == Content::Tcp && transport.tcp_flags & SYN != 0;
@@ -76,6 +73,30 @@ pub fn find<P: Packet>(
     let options = bytes.get(at..transport.at + header);
     let value = options.and_then(search);
     Ok(value.map_or(Place::NOWHERE, |value| Place(tcp::HEADER + value)))
+}
+
+/// Looks at the first option. All is one number and one condition, because each value that the verifier knows would double its
+/// work.
+#[inline(always)]
+fn first<P: Packet>(packet: &P, policy: &Policy, transport: &Transport) -> Result<Place, Refusal> {
+    let opens = black_box(u32::from(policy.mss_clamp)) * u32::from(transport.tcp_flags & SYN);
+    if !P::ABILITIES.others {
+        return if opens == 0 {
+            Ok(Place::NOWHERE)
+        } else {
+            Err(Refusal::Slow(Slow::TcpOptions))
+        };
+    }
+    let place = black_box(opens as usize / usize::from(SYN) * FIRST);
+    if opens != 0 {
+        let header = usize::from(transport.header);
+        let option = packet.words::<1>(transport.at + tcp::HEADER);
+        let found = option.is_ok_and(|[word]| word.bytes()[..2] == OPTION);
+        if !found || header < FIRST + 2 || header > transport.length {
+            return Err(Refusal::Slow(Slow::TcpOptions));
+        }
+    }
+    Ok(Place(place))
 }
 
 /// The offset of the value of the first MSS option; `None` also if an option before it is malformed.
@@ -106,6 +127,11 @@ pub fn lower<P: Packet>(
     if value == 0 {
         return Ok(Delta::NONE);
     }
+    let value = if packet.bytes().is_some() {
+        value
+    } else {
+        FIRST
+    };
     // A word that begins at an even offset, because the checksum is over pairs of bytes. The byte before
     // the value is of the same option, and the byte behind an odd one is of the header.
     let start = at
@@ -137,6 +163,7 @@ mod tests {
     use super::*;
     use crate::address::{V4, V6};
     use crate::checksum::{Change, Field};
+    use crate::packet::{Abilities, Family, NoRoom};
     use crate::policy::{ServiceClass, ZeroUdpChecksum};
     use crate::testing::Bytes;
     use crate::wire::content::Messages;
@@ -274,7 +301,61 @@ mod tests {
         })
     }
 
+    /// A segment whose bytes are out of reach, as for a BPF program.
+    struct Words(Bytes);
+
+    impl Packet for Words {
+        const ABILITIES: Abilities = Abilities::BPF;
+
+        fn len(&self) -> usize {
+            self.0.len()
+        }
+
+        fn words<const N: usize>(&self, at: usize) -> Result<[Word; N], Truncated> {
+            self.0.words(at)
+        }
+
+        fn set_words<const N: usize>(
+            &mut self,
+            at: usize,
+            words: [Word; N],
+        ) -> Result<(), Truncated> {
+            self.0.set_words(at, words)
+        }
+
+        fn replace_front(&mut self, _: usize, _: usize, _: Family) -> Result<(), NoRoom> {
+            Err(NoRoom)
+        }
+    }
+
     proptest! {
+        /// A program lowers the first option, as user space does, and leaves every other SYN to it.
+        #[test]
+        fn a_program_lowers_the_first_option(
+            options in options(),
+            flags in any::<u8>(),
+            first in any::<bool>(),
+            most in any::<u16>(),
+        ) {
+            let options = if first { [&[2, 4, 0x05, 0xb4], &options[..36.min(options.len())]].concat() } else { options };
+            let bytes = segment(flags, &options, b"data");
+            let mut packet = Words(Bytes(bytes.clone()));
+            let (messages, extent) = (Messages::V4, Extent::Whole);
+            let read = Transport::read(&packet, 0, bytes.len(), protocol::TCP, messages, extent).unwrap();
+            match find(&packet, &policy(), &read) {
+                Ok(place) => {
+                    let change = lower(&mut packet, 0, place, most).unwrap();
+                    let field = Field::plain(tcp::CHECKSUM);
+                    packet.patch_checksum(field, Change::of_content(change)).unwrap();
+                    prop_assert_eq!(packet.0.0, clamp(&bytes, most));
+                }
+                Err(refusal) => {
+                    prop_assert_eq!(refusal, Refusal::Slow(Slow::TcpOptions));
+                    prop_assert!(flags & SYN != 0 && !options.starts_with(&OPTION));
+                }
+            }
+        }
+
         /// Whatever the options are: at most the two bytes of the first MSS option change, it is
         /// never raised, the checksum stays right, and a second time changes nothing.
         #[test]
