@@ -30,9 +30,12 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use clock::Clock;
 use console::Wish;
+use isthmus_core::mechanism::Mechanism as _;
+use isthmus_core::nat;
 use isthmus_core::slow::limiter::Limiter;
 use isthmus_core::table::Line;
-use isthmus_image::{Fault, Image};
+use isthmus_core::time::Instant;
+use isthmus_image::{Binding, Fault, Image};
 use machine::{Machine, Work};
 use memory::Place;
 use serial::Serial;
@@ -98,6 +101,9 @@ unsafe fn boot(configuration: Place, began: u64) -> Result<Machine, &'static str
     let state = unsafe {
         core::slice::from_raw_parts(state.as_mut_ptr().cast::<Line>(), image.head.state as usize)
     };
+    for binding in image.bindings {
+        bind(&image, state, binding).ok_or("a static binding has no place")?;
+    }
     let mut pool = frame::Pool::new().ok_or(MEMORY)?;
     let whole = Some(frame::Whole::new().ok_or(MEMORY)?);
     let mut transports = pci::network_cards();
@@ -137,6 +143,13 @@ unsafe fn boot(configuration: Place, began: u64) -> Result<Machine, &'static str
         sweeper: Sweeper::new(),
         work: Work::default(),
     })
+}
+
+/// Makes a static binding, before any packet. `None`: there is no room for it, or the pool does not have its address.
+fn bind(image: &Image<'_>, state: &[Line], binding: &Binding) -> Option<()> {
+    let member = image.members.get(binding.member as usize)?;
+    let nat = member.instance.mechanism.nat()?;
+    nat::insert_static(state, nat, Instant::from_nanos(0), &binding.get()?).ok()
 }
 
 fn halt() -> ! {

@@ -7,6 +7,7 @@
 //! | addresses | [`Network`] | the machine's own addresses, each with the length of its network |
 //! | answered | [`Network`] | networks that the machine answers neighbours for, and translates |
 //! | hops | [`Hop`] | the way to every destination, longer prefixes first |
+//! | bindings | [`Binding`] | the static bindings of all instances |
 //! | rules | [`Line`] | tables that the packet path only reads |
 //!
 //! All elements are whole 64-bit words, so that sections need no padding. Numbers are those of x86-64: little-endian.
@@ -15,11 +16,15 @@
 #[cfg(test)]
 extern crate std;
 
+mod binding;
+
 use core::net::{IpAddr, Ipv6Addr};
 
 use bytemuck::{Pod, Zeroable};
 use isthmus_core::config::Instance;
 use isthmus_core::table::Line;
+
+pub use binding::Binding;
 
 /// The first word of an image.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ISTHMUS\x01");
@@ -49,9 +54,11 @@ pub struct Head {
     /// Likewise.
     pub hops: u32,
     /// Likewise.
+    pub bindings: u32,
+    /// Likewise.
     pub rules: u32,
     /// Lines of the tables of path MTUs, bindings and sessions, which begin empty.
-    pub state: u32,
+    pub state: u64,
     /// The key of the random numbers.
     pub seed: [u64; 4],
     /// 1: the console tells the time, and random numbers begin with `seed` alone, so that a run can be repeated. 0: the
@@ -197,6 +204,8 @@ pub struct Image<'a> {
     pub answered: &'a [Network],
     /// The way to every destination.
     pub hops: &'a [Hop],
+    /// The static bindings.
+    pub bindings: &'a [Binding],
     /// Tables that the packet path only reads.
     pub rules: &'a [Line],
 }
@@ -225,6 +234,7 @@ impl<'a> Image<'a> {
             (head.addresses, size_of::<Network>()),
             (head.answered, size_of::<Network>()),
             (head.hops, size_of::<Hop>()),
+            (head.bindings, size_of::<Binding>()),
             (head.rules, size_of::<Line>()),
         ];
         let sections = sections.map(|(count, size)| count as usize * (size / 8));
@@ -242,7 +252,8 @@ impl<'a> Image<'a> {
         let members = next(0).as_mut_ptr().cast::<Member>();
         let [addresses, answered] = [next(1), next(2)].map(|words| bytemuck::cast_slice(words));
         let hops = bytemuck::cast_slice(next(3));
-        let rules = next(4).as_mut_ptr().cast::<Line>();
+        let bindings = bytemuck::cast_slice(next(4));
+        let rules = next(5).as_mut_ptr().cast::<Line>();
         Ok(Self {
             head,
             // SAFETY: the section has so many members, which the caller says are valid; it is aligned to 8.
@@ -250,6 +261,7 @@ impl<'a> Image<'a> {
             addresses,
             answered,
             hops,
+            bindings,
             // SAFETY: the section has so many lines, aligned to 8, of which nobody else has a reference. Any bits are valid.
             rules: unsafe { core::slice::from_raw_parts(rules, head.rules as usize) },
         })
@@ -262,7 +274,7 @@ pub fn state_bytes(image: &[u8]) -> u64 {
     let head = image.get(..size_of::<Head>());
     head.map_or(0, |head| {
         let head: Head = bytemuck::pod_read_unaligned(head);
-        u64::from(head.state) * size_of::<Line>() as u64
+        head.state * size_of::<Line>() as u64
     })
 }
 
@@ -331,6 +343,7 @@ mod tests {
             addresses: 2,
             answered: 0,
             hops: 1,
+            bindings: 0,
             rules: 1,
             state: 0,
             seed: [0; 4],

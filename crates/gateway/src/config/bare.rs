@@ -9,7 +9,9 @@ use isthmus_core::config::Alg;
 use isthmus_core::mechanism::AnyMechanism;
 use isthmus_core::nat::UnsolicitedSyn;
 use isthmus_engine::memory::bytes_of;
-use isthmus_image::{Address, CARDS, HEAD, Head, Hop, MAGIC, Member, Network, SOURCES, sum};
+use isthmus_image::{
+    Address, Binding, CARDS, HEAD, Head, Hop, MAGIC, Member, Network, SOURCES, sum,
+};
 
 use super::Loaded;
 use super::card::Card;
@@ -105,13 +107,6 @@ fn instance(instance: &Instance) -> Vec<Diagnostic> {
     let mut refuse = |place, message: &str, label: &str| {
         wrong.push(Diagnostic::error(place, message, label));
     };
-    if let Some(first) = nat.static_bindings.first() {
-        refuse(
-            first.span,
-            "a bare machine has no static bindings",
-            "leave it out",
-        );
-    }
     if let Some(first) = nat.subscriber_limits.first() {
         let message = "a bare machine has one limit for all subscribers";
         refuse(first.span, message, "leave it out");
@@ -191,6 +186,11 @@ fn image(document: &Document, compiled: &Compiled, chance: Chance) -> io::Result
     words.extend_from_slice(bytemuck::cast_slice(&tables.addresses));
     words.extend_from_slice(bytemuck::cast_slice(&tables.answered));
     words.extend_from_slice(bytemuck::cast_slice(&tables.hops));
+    let bindings = compiled.fixed.iter();
+    let bindings: Vec<_> = bindings
+        .map(|(member, binding)| Binding::new(*member as u32, binding))
+        .collect();
+    words.extend_from_slice(bytemuck::cast_slice(&bindings));
     words.extend(
         compiled
             .rules
@@ -211,8 +211,9 @@ fn image(document: &Document, compiled: &Compiled, chance: Chance) -> io::Result
         addresses: tables.addresses.len() as u32,
         answered: tables.answered.len() as u32,
         hops: tables.hops.len() as u32,
+        bindings: bindings.len() as u32,
         rules: compiled.rules.len() as u32,
-        state: compiled.state_lines,
+        state: compiled.state_lines.into(),
         seed,
         told,
     };
