@@ -385,8 +385,8 @@ impl<I: Ingress> Egress for Fib<I> {
             }
             let [a, b, c, d] = key.addresses;
             keep_key(a, b, c, d, key.from);
-            share_key();
-            slot = shared_next_hop(key.slot());
+            let epoch = share_key();
+            slot = shared_next_hop(key.slot(), epoch);
             if slot & MISS != 0 {
                 self.ingress.look_up(slot as u32);
             }
@@ -453,22 +453,22 @@ pub extern "C" fn keep_key(a: u64, b: u64, c: u64, d: u64, from: u64) -> i32 {
     0
 }
 
-/// Finds the key that the kept one shares.
+/// Finds the key that the kept one shares, by the ranges of the epoch that it returns, or of a later one.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn share_key() -> i32 {
+pub extern "C" fn share_key() -> u32 {
+    let epoch = epoch(Acquire);
     if let (Some(one), Some(shared)) = (cached(KEPT_SLOT), cached(SHARED_SLOT)) {
         let size = state_of_routes(routes::SIZE, Relaxed) as u32;
         shared.key.set(&one.key.get().shared(size));
     }
-    0
+    epoch
 }
 
-/// Returns the slot of the next hop for the shared key; `own` is the slot of the kept one.
+/// Returns the slot of the next hop for the shared key; `own` is the slot of the kept one, and `epoch` that of the ranges.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn shared_next_hop(own: u32) -> u64 {
-    let epoch = epoch(Acquire);
+pub extern "C" fn shared_next_hop(own: u32, epoch: u32) -> u64 {
     let (Some(one), Some(shared)) = (cached(KEPT_SLOT), cached(SHARED_SLOT)) else {
         return own.into();
     };

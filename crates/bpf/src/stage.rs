@@ -114,7 +114,7 @@ pub(crate) fn cross<M: Crosses, D: Device>(
         // No program calls this: nothing of the mechanism gets into the object.
         return D::PASS;
     }
-    // The verifier does not accept the search for a binding beside a softwire.
+    // The verifier does not accept the search for a binding beside all that is not plain in a softwire.
     if let Some(Family::V6) = M::OPENS_IN_BPF {
         cross_with::<M, D, Established>(device, route, family, chosen)
     } else {

@@ -101,3 +101,6 @@ impl SharesV4 for MapECe {
         Ok(Passed::by_softwire(tuple, ends).hiding(true))
     }
 }
+
+// Where all mechanisms have it whose sessions BPF programs make for IPv4 hosts.
+const _: () = assert!(core::mem::offset_of!(MapECe, nat) == 0);

@@ -134,3 +134,6 @@ fn is_for_ce(seen: Seen<'_, V6>) -> bool {
         && matches!(seen.transport.content, Content::Udp)
         && seen.tuple.source_port == PCP
 }
+
+// Where all mechanisms have it whose sessions BPF programs make for IPv4 hosts.
+const _: () = assert!(core::mem::offset_of!(MapTCe, nat) == 0);
