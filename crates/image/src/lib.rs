@@ -57,13 +57,14 @@ pub struct Head {
     pub bindings: u32,
     /// Likewise.
     pub rules: u32,
-    /// Lines of the tables of path MTUs, bindings and sessions, which begin empty.
-    pub state: u64,
-    /// The key of the random numbers.
-    pub seed: [u64; 4],
+    /// Lines of the tables of path MTUs, bindings and sessions, which hold the static bindings and nothing else at first. The
+    /// checksum does not cover the head: 32 bits, so that no size that follows from it overflows.
+    pub state: u32,
     /// 1: the console tells the time, and random numbers begin with `seed` alone, so that a run can be repeated. 0: the
     /// machine has a clock.
-    pub told: u64,
+    pub told: u32,
+    /// The key of the random numbers.
+    pub seed: [u64; 4],
 }
 
 impl Head {
@@ -274,7 +275,7 @@ pub fn state_bytes(image: &[u8]) -> u64 {
     let head = image.get(..size_of::<Head>());
     head.map_or(0, |head| {
         let head: Head = bytemuck::pod_read_unaligned(head);
-        head.state * size_of::<Line>() as u64
+        u64::from(head.state) * size_of::<Line>() as u64
     })
 }
 
@@ -309,6 +310,7 @@ const fn number(digits: &str) -> u64 {
 mod tests {
     use super::*;
     use core::net::{Ipv4Addr, Ipv6Addr};
+    use isthmus_core::nat::{Endpoint4, Inside, Protocol, StaticBinding};
     use std::vec::Vec;
 
     fn network(address: IpAddr, length: u32) -> Network {
@@ -320,7 +322,21 @@ mod tests {
         }
     }
 
-    /// An image with two addresses, one way and one line, and no instance.
+    fn binding() -> Binding {
+        Binding::new(
+            2,
+            &StaticBinding {
+                protocol: Protocol::Tcp,
+                inside: Inside {
+                    port: 80,
+                    ..Inside::default()
+                },
+                outside: Endpoint4::default(),
+            },
+        )
+    }
+
+    /// An image with two addresses, one way, one static binding and one line, and no instance.
     fn image() -> Vec<u64> {
         let addresses = [
             network(Ipv4Addr::new(192, 0, 2, 1).into(), 120),
@@ -333,6 +349,7 @@ mod tests {
         let mut words = std::vec![0; HEAD];
         words.extend_from_slice(bytemuck::cast_slice(&addresses));
         words.extend_from_slice(bytemuck::cast_slice(&[hop]));
+        words.extend_from_slice(bytemuck::cast_slice(&[binding()]));
         words.extend([7; 8]);
         let head = Head {
             magic: MAGIC,
@@ -343,11 +360,11 @@ mod tests {
             addresses: 2,
             answered: 0,
             hops: 1,
-            bindings: 0,
+            bindings: 1,
             rules: 1,
             state: 0,
-            seed: [0; 4],
             told: 0,
+            seed: [0; 4],
         };
         words[..HEAD].copy_from_slice(bytemuck::cast_slice(&[head]));
         words
@@ -372,6 +389,7 @@ mod tests {
         );
         assert_eq!((image.answered.len(), image.members.len()), (0, 0));
         assert_eq!(image.hops[0].to, image.addresses[0]);
+        assert_eq!(image.bindings, [binding()]);
         assert_eq!(
             image.rules[0][7].load(core::sync::atomic::Ordering::Relaxed),
             7
@@ -397,6 +415,36 @@ mod tests {
             words[at] ^= 1 << 40;
             assert_eq!(read(&mut words).unwrap_err(), Fault::Damaged, "word {at}");
         }
+    }
+
+    #[test]
+    fn a_head_that_counts_wrong_is_refused() {
+        let counts: [fn(&mut Head) -> &mut u32; 6] = [
+            |head| &mut head.members,
+            |head| &mut head.addresses,
+            |head| &mut head.answered,
+            |head| &mut head.hops,
+            |head| &mut head.bindings,
+            |head| &mut head.rules,
+        ];
+        for count in counts {
+            for wrong in [-1, 1] {
+                let mut words = image();
+                let head = bytemuck::cast_slice_mut::<u64, Head>(&mut words[..HEAD]);
+                let number = count(&mut head[0]);
+                *number = number.wrapping_add_signed(wrong);
+                assert_eq!(read(&mut words).unwrap_err(), Fault::Length);
+            }
+        }
+    }
+
+    /// The checksum does not cover the head: no number in it may overflow.
+    #[test]
+    fn a_damaged_head_asks_for_no_less_than_it_says() {
+        let mut words = image();
+        bytemuck::cast_slice_mut::<u64, Head>(&mut words[..HEAD])[0].state = u32::MAX;
+        let bytes = bytemuck::cast_slice(&words);
+        assert_eq!(state_bytes(bytes), u64::from(u32::MAX) * 64);
     }
 
     #[test]

@@ -213,7 +213,7 @@ fn image(document: &Document, compiled: &Compiled, chance: Chance) -> io::Result
         hops: tables.hops.len() as u32,
         bindings: bindings.len() as u32,
         rules: compiled.rules.len() as u32,
-        state: compiled.state_lines.into(),
+        state: compiled.state_lines,
         seed,
         told,
     };
