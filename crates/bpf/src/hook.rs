@@ -134,40 +134,60 @@ macro_rules! programs {
             i32::from(route::is_local(context.cast(), link, address))
         }
 
+        /// Takes these packets of a family across the mechanism of the instance that was found.
         #[inline(always)]
         fn cross<M: Crosses>(
             raw: *mut $raw,
-            family: Family,
-            chosen: Option<Chosen<'_>>,
+            (family, packets): (Family, Packets),
+            instance: *const InstanceWords,
+            searched: u64,
             link: u32,
         ) -> i32 {
-            let Some(chosen) = chosen else {
+            // SAFETY: the dispatcher gives what it found.
+            let Some(chosen) = (unsafe { Chosen::new(instance, searched) }) else {
+                maps::count(Counter::EngineError);
                 return Device::DROP;
             };
             let context = &Context::new(raw);
             let route = Fib::new(Origin { context, link });
-            stage::cross::<M, _>(&mut Device::new(context), route, family, &chosen)
-        }
-
-        #[inline(always)]
-        fn cross_plain<M: Crosses>(
-            raw: *mut $raw,
-            family: Family,
-            chosen: Option<Chosen<'_>>,
-            link: u32,
-        ) -> i32 {
-            let Some(chosen) = chosen else {
-                return Device::DROP;
-            };
-            let context = &Context::new(raw);
-            let route = Fib::new(Origin { context, link });
-            stage::cross_plain::<M, _>(&mut Device::new(context), route, family, &chosen)
+            let device = &mut Device::new(context);
+            match packets {
+                Packets::Plain => stage::cross_plain::<M, _>(device, route, family, &chosen),
+                Packets::All => stage::cross::<M, _>(device, route, family, &chosen),
+            }
         }
 
         for_each_mechanism!(crossings[$hook, $raw]);
     };
 }
 pub(crate) use programs;
+
+/// The packets that a global function takes.
+#[derive(Clone, Copy)]
+pub(crate) enum Packets {
+    /// [Plain](isthmus_core::packet::Plain) ones.
+    Plain,
+    /// Whatever comes.
+    All,
+}
+
+/// Defines a global function of a mechanism for these packets of a family.
+macro_rules! crossing {
+    ($raw:ident, $name:ident, $function:ident, $family:ident, $packets:ident, $($part:expr),+) => {
+        #[unsafe(export_name = concat!($($part),+))]
+        #[inline(never)]
+        pub(super) extern "C" fn $function(
+            context: *mut $raw,
+            instance: *const InstanceWords,
+            searched: u64,
+            link: u32,
+        ) -> i32 {
+            let these = (Family::$family, Packets::$packets);
+            super::cross::<$name>(context, these, instance, searched, link)
+        }
+    };
+}
+pub(crate) use crossing;
 
 /// Defines the global functions of all mechanisms for a hook, and their dispatcher.
 macro_rules! crossings {
@@ -177,59 +197,12 @@ macro_rules! crossings {
             mod $module {
                 use isthmus_core::mechanism::$module::$name;
 
-                use super::{$raw, Chosen, Family, InstanceWords};
+                use super::{$raw, Family, InstanceWords, Packets, crossing};
 
-                #[unsafe(export_name = concat!($hook, "_v4_", stringify!($module)))]
-                #[inline(never)]
-                pub(super) extern "C" fn v4(
-                    context: *mut $raw,
-                    instance: *const InstanceWords,
-                    searched: u64,
-                    link: u32,
-                ) -> i32 {
-                    // SAFETY: the dispatcher gives what it found.
-                    let chosen = unsafe { Chosen::new(instance, searched) };
-                    super::cross::<$name>(context, Family::V4, chosen, link)
-                }
-
-                #[unsafe(export_name = concat!($hook, "_plain4_", stringify!($module)))]
-                #[inline(never)]
-                pub(super) extern "C" fn plain4(
-                    context: *mut $raw,
-                    instance: *const InstanceWords,
-                    searched: u64,
-                    link: u32,
-                ) -> i32 {
-                    // SAFETY: the dispatcher gives what it found.
-                    let chosen = unsafe { Chosen::new(instance, searched) };
-                    super::cross_plain::<$name>(context, Family::V4, chosen, link)
-                }
-
-                #[unsafe(export_name = concat!($hook, "_plain6_", stringify!($module)))]
-                #[inline(never)]
-                pub(super) extern "C" fn plain6(
-                    context: *mut $raw,
-                    instance: *const InstanceWords,
-                    searched: u64,
-                    link: u32,
-                ) -> i32 {
-                    // SAFETY: the dispatcher gives what it found.
-                    let chosen = unsafe { Chosen::new(instance, searched) };
-                    super::cross_plain::<$name>(context, Family::V6, chosen, link)
-                }
-
-                #[unsafe(export_name = concat!($hook, "_v6_", stringify!($module)))]
-                #[inline(never)]
-                pub(super) extern "C" fn v6(
-                    context: *mut $raw,
-                    instance: *const InstanceWords,
-                    searched: u64,
-                    link: u32,
-                ) -> i32 {
-                    // SAFETY: the dispatcher gives what it found.
-                    let chosen = unsafe { Chosen::new(instance, searched) };
-                    super::cross::<$name>(context, Family::V6, chosen, link)
-                }
+                crossing!($raw, $name, plain4, V4, Plain, $hook, "_plain4_", stringify!($module));
+                crossing!($raw, $name, plain6, V6, Plain, $hook, "_plain6_", stringify!($module));
+                crossing!($raw, $name, v4, V4, All, $hook, "_v4_", stringify!($module));
+                crossing!($raw, $name, v6, V6, All, $hook, "_v6_", stringify!($module));
             }
         )+
 

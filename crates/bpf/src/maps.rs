@@ -127,7 +127,7 @@ impl Memory for Rules {
     }
 }
 
-/// What each processor keeps for itself.
+/// The [`Kept`] of each processor.
 #[btf_map]
 static KEPT: PerCpuArray<[u64; 3], 1> = PerCpuArray::new();
 

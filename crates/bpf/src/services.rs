@@ -57,7 +57,7 @@ pub(crate) struct Services<S, E, L> {
     row: u32,
     /// The time of the packet, after the first call; 0 before.
     now: Cell<u64>,
-    /// What this processor keeps, after the first use.
+    /// The [`Kept`] of this processor, after the first use.
     kept: Cell<Option<&'static Kept>>,
     last: L,
     sessions: PhantomData<S>,

@@ -13,7 +13,7 @@ use isthmus_core::reason::Counter;
 use crate::configured::Configured;
 use crate::ethernet::{self, Addresses, Ethernet, Tag};
 use crate::frame::Frame as Device;
-use crate::hook::{self, crossings, family_of, programs};
+use crate::hook::{self, Packets, crossing, crossings, family_of, programs};
 use crate::linear::Linear as _;
 use crate::maps::{self, XDP_PROGRAMS};
 use crate::owner::Chosen;

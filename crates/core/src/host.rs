@@ -62,8 +62,8 @@ impl Effort for Established {
     const OPENS: bool = false;
 }
 
-/// Sessions that are there, and [`Slow::Session`] for all other packets: for the BPF programs of mechanisms
-/// whose sessions user space makes.
+/// Sessions that are there, and [`Slow::Session`] for all other packets: for the BPF programs of packets that are not
+/// [plain](crate::packet::Plain), of mechanisms other than NAT64.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Resumed;
 

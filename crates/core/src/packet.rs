@@ -32,7 +32,7 @@ pub struct NoRoom;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abilities {
     /// Takes packets that are not [plain](Plain): that have options or extension headers, are fragments, or are
-    /// neither TCP nor UDP.
+    /// neither TCP nor UDP with a checksum.
     pub others: bool,
     /// Translates ICMP errors, whose quoted packets change their size in the middle.
     pub icmp_errors: bool,

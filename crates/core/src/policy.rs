@@ -2,6 +2,7 @@
 
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, special};
+use crate::table::MIX;
 use crate::wire::content::Content;
 use crate::wire::transport::Transport;
 
@@ -113,7 +114,7 @@ impl Policy {
     pub fn icmp_source_of(&self, router: V6) -> V4 {
         let (first, count) = self.icmp_pool;
         let (high, low) = router.halves();
-        let hash = (high ^ low.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let hash = (high ^ low.rotate_left(32)).wrapping_mul(MIX) >> 32;
         let index = hash.wrapping_mul(count as u64) >> 32;
         V4::from_number(first.number().wrapping_add(index as u32))
     }

@@ -18,8 +18,8 @@ use core::fmt;
 
 use super::bits::{mask_v4, mask_v6};
 use super::{V4, V6};
-use crate::table::Memory;
 use crate::table::cuckoo::{self, Entry, SLOT_WORDS, mix};
+use crate::table::{MIX, Memory};
 
 pub use crate::table::{FillError, Place};
 pub use fill::{fill, lines_for};
@@ -419,14 +419,11 @@ const fn hash_v4(prefix: u32, length: u8) -> u64 {
     mix((length as u64) << 32 | prefix as u64)
 }
 
-/// The golden ratio in 64 bits: an odd number without a pattern.
-const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-
 #[inline(always)]
 const fn hash_v6(prefix: (u64, u64), length: u8) -> u64 {
     mix(prefix
         .0
-        .wrapping_mul(ODD)
+        .wrapping_mul(MIX)
         .rotate_left(32)
         .wrapping_add(prefix.1)
         .wrapping_add(length as u64))

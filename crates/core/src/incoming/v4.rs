@@ -83,14 +83,8 @@ pub fn transport<P: Packet>(
     extent: Extent,
 ) -> Result<Transport, Refusal> {
     let fragment = header.fragment();
-    if !P::ABILITIES.others {
-        if fragment.is_fragment() {
-            return Err(Refusal::Slow(Slow::Uncommon));
-        }
-        let protocol = header.protocol();
-        return Ok(Transport::read(
-            packet, at, length, protocol, messages, extent,
-        )?);
+    if !P::ABILITIES.others && fragment.is_fragment() {
+        return Err(Refusal::Slow(Slow::Uncommon));
     }
     match header.protocol() {
         protocol::IGMP => return Err(Refusal::Drop(Counter::IcmpUntranslatable)),

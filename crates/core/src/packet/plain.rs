@@ -4,8 +4,9 @@ use super::{Abilities, Family, NoRoom, Packet, Truncated};
 use crate::checksum::{Change, Field};
 use crate::word::Word;
 
-/// A packet in the hands of the first half of an engine: TCP or UDP, whole, behind an IP header without options and
-/// without extension headers. Any other packet is refused as it is, whatever the reason, and the second half takes it.
+/// A packet in the hands of the first half of an engine: TCP or UDP with a checksum, whole, behind an IP header
+/// without options and without extension headers. Any other packet is refused as it is, whatever the reason, and the
+/// second half takes it.
 ///
 /// Most packets are plain, and a program that has no others in mind keeps little of them: the compiler leaves
 /// out all that the rest needs.

@@ -10,7 +10,8 @@ pub const KEY_WORDS: usize = 6;
 /// The secret of a hash: random words.
 pub type Seed = [u64; KEY_WORDS];
 
-const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+/// The golden ratio in 64 bits: an odd number without a pattern.
+pub(crate) const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The hash of a key. All 64 bits of it are of use.
 #[inline(always)]

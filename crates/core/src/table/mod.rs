@@ -27,6 +27,7 @@ pub(crate) use loom_word::AtomicU64;
 
 pub use buckets::{Buckets, Placed, Position, Twin, USED};
 pub use cuckoo::{FillError, Place};
+pub(crate) use hash::MIX;
 pub use hash::{KEY_WORDS, Seed, hash};
 pub use prf::{Secret, prf};
 pub use slots::{Draft, Life, Slot, Slots};

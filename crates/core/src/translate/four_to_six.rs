@@ -37,11 +37,8 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
     if header.ttl() <= 1 && hop == Hop::Forward {
         return Err(Refusal::hop_limit());
     }
-    let fragmented = P::ABILITIES.others && header.fragment().is_fragment();
+    let fragmented = header.fragment().is_fragment();
     if transport.zero_checksum {
-        if !P::ABILITIES.others {
-            return Err(Refusal::Slow(Slow::Uncommon));
-        }
         without_checksum::<M>(policy, fragmented)?;
     }
     let ports = if fragmented && M::BY_PORTS {
@@ -53,7 +50,7 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
     } else {
         transport.ports()
     };
-    if P::ABILITIES.others && transport.content == Content::IcmpError {
+    if transport.content == Content::IcmpError {
         return quoted::to_v6(packet, host, mechanism, policy, &incoming, hop);
     }
     // A gateway that is at hand looks at the packet afterwards.

@@ -51,7 +51,7 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
         // RFC 8200 section 8.1: IPv6 has no UDP without a checksum.
         return Err(Refusal::Drop(Counter::ZeroChecksumUdp));
     }
-    if P::ABILITIES.others && transport.content == Content::IcmpError {
+    if transport.content == Content::IcmpError {
         return quoted::to_v4(packet, host, instances, mechanism, policy, &incoming);
     }
     if M::HAS_GATEWAYS && policy.alg.takes(transport) && !packet.is_rewritten() {

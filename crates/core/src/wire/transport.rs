@@ -35,7 +35,7 @@ pub struct Transport {
 /// Why a transport header cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// The packet is not plain, and the engine takes no others.
+    /// The packet is not [plain](crate::packet::Plain), and the engine takes no others.
     Uncommon,
     /// The packet ends before the header does.
     Truncated,
@@ -142,6 +142,9 @@ impl Transport {
                 transport.first = words[0];
                 transport.header = udp::HEADER as u8;
                 transport.zero_checksum = words[1].low() == 0;
+                if !P::ABILITIES.others && transport.zero_checksum {
+                    return Err(Unreadable::Uncommon);
+                }
                 transport.source_port = transport.first.high();
                 transport.destination_port = transport.first.low();
             }
