@@ -221,24 +221,21 @@ psid-length = 4"#,
     ],
 );
 
-pub(in crate::bench) static CLAT: Instance = Instance::new(
-    "CLAT",
-    &[
-        r#"mechanism = "clat"
+/// A CLAT, without the hosts behind it.
+const CLAT_KEYS: &str = r#"mechanism = "clat"
 prefix = "2001:db8:7::/96"
-local = "2001:db8:5:a::1""#,
-        CUSTOMER,
-    ],
-);
+local = "2001:db8:5:a::1""#;
+
+pub(in crate::bench) static CLAT: Instance = Instance::new("CLAT", &[CLAT_KEYS, CUSTOMER]);
 
 /// A CLAT with room for every port that its hosts may ask for, as fast as they like.
 pub(in crate::bench) static ROOMY_CLAT: Instance = Instance::new(
     "CLAT with room",
-    &[r#"mechanism = "clat"
-prefix = "2001:db8:7::/96"
-local = "2001:db8:5:a::1"
-inside = ["192.0.2.0/24"]
+    &[
+        CLAT_KEYS,
+        r#"inside = ["192.0.2.0/24"]
 max-bindings = 262144
 max-sessions = 262144
-subscriber-session-rate = 0"#],
+subscriber-session-rate = 0"#,
+    ],
 );
