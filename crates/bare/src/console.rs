@@ -86,7 +86,7 @@ pub fn end() {
 
 /// Takes the time from the console.
 fn time(machine: &mut Machine) {
-    match machine.clock.tell(u64::from_le_bytes(Serial::read())) {
+    match machine.tell(u64::from_le_bytes(Serial::read())) {
         true => say!("time"),
         false => say!("isthmus: has a clock of its own"),
     }

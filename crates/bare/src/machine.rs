@@ -104,9 +104,24 @@ impl Machine {
 
     #[cold]
     fn sweep_now(&mut self, now: u64) {
-        let members = self.image.members;
         self.sweeper
-            .step(members, self.state, now, &mut self.counts);
+            .step(self.image.members, self.state, now, &mut self.counts);
+        self.expire(now);
+        self.sweeper.ended(self.clock.nanos());
+    }
+
+    /// Takes the time, if the [clock](Clock::tell) wants to be told, and ends all that has been idle until then.
+    pub fn tell(&mut self, nanos: u64) -> bool {
+        let is_told = self.clock.tell(nanos);
+        if is_told {
+            Sweeper::all(self.image.members, self.state, nanos, &mut self.counts);
+            self.expire(nanos);
+        }
+        is_told
+    }
+
+    /// Ends fragments that have waited for too long.
+    fn expire(&mut self, now: u64) {
         let expired = self.fragments.expire(now, &mut self.pool);
         self.counts[NOBODY][Counter::FragmentTimeout as usize] += expired;
     }

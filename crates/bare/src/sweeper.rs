@@ -1,25 +1,33 @@
-//! Idle state ends here: a step of the sweep between packets, so that the tables are looked through every few seconds.
+//! Idle state ends here: a step of the sweep between packets, so that the tables are looked through every few
+//! seconds and no packet waits for it.
 
 use core::ops::Range;
 
 use isthmus_core::mechanism::Mechanism as _;
 use isthmus_core::mechanism::instances::MOST_INSTANCES;
-use isthmus_core::nat;
+use isthmus_core::nat::{self, NatConfig};
 use isthmus_core::table::Line;
 use isthmus_core::time::Instant;
 use isthmus_image::Member;
 
 use crate::host::Counts;
 
-/// Nanoseconds in which all buckets of a table have their turn.
+/// Nanoseconds in which all buckets of a table have their turn, if they are not too many and the machine is quick enough.
 const ROUND: u64 = 1_000_000_000;
 /// Nanoseconds between two steps.
-const STEP: u64 = 1_000_000;
+const STEP: u64 = 100_000;
+/// Buckets of a table that a step visits at most: packets wait for no more.
+const MOST: u64 = 64;
+/// The time that a step leaves to packets, as a multiple of what it took. Without it a slow machine would do nothing but
+/// sweep.
+const REST: u64 = 7;
 
 /// Where the sweep of each instance is.
 pub struct Sweeper {
     next: [u32; MOST_INSTANCES as usize],
+    /// When the last step began, and when the next one may, in nanoseconds.
     last: u64,
+    due: u64,
 }
 
 impl Sweeper {
@@ -28,42 +36,62 @@ impl Sweeper {
         Self {
             next: [0; MOST_INSTANCES as usize],
             last: 0,
+            due: STEP,
         }
     }
 
     /// Whether it is time for a step, in nanoseconds.
     #[inline]
     pub const fn is_due(&self, now: u64) -> bool {
-        now.saturating_sub(self.last) >= STEP
+        now >= self.due
     }
 
-    /// Sweeps the buckets whose turn it is at `now`.
+    /// Sweeps the buckets whose turn it is at `now`, as long as [`ended`](Self::ended) tells of each step.
     pub fn step(&mut self, members: &[Member], state: &[Line], now: u64, counts: &mut Counts) {
-        let passed = core::mem::replace(&mut self.last, now);
-        let owners = members.iter().zip(counts).zip(&mut self.next);
-        for ((member, counts), next) in owners {
-            let Some(nat) = member.instance.mechanism.nat() else {
-                continue;
-            };
-            let turn = turn(next, nat.layout.buckets(), now - passed);
-            nat::sweep(state, nat, Instant::from_nanos(now), turn, |event| {
-                if let Some(counter) = event.counter() {
-                    counts[counter as usize] += 1;
-                }
-            });
+        let passed = now.saturating_sub(core::mem::replace(&mut self.last, now));
+        for ((member, counts), next) in members.iter().zip(counts).zip(&mut self.next) {
+            if let Some(nat) = member.instance.mechanism.nat() {
+                sweep(
+                    nat,
+                    state,
+                    now,
+                    turn(next, nat.layout.buckets(), passed),
+                    counts,
+                );
+            }
+        }
+    }
+
+    /// The last step ended at `now`.
+    pub const fn ended(&mut self, now: u64) {
+        let rest = now.saturating_sub(self.last).saturating_mul(REST);
+        self.due = now.saturating_add(if rest > STEP { rest } else { STEP });
+    }
+
+    /// Sweeps all buckets, however long that takes.
+    pub fn all(members: &[Member], state: &[Line], now: u64, counts: &mut Counts) {
+        for (member, counts) in members.iter().zip(counts) {
+            if let Some(nat) = member.instance.mechanism.nat() {
+                sweep(nat, state, now, 0..nat.layout.buckets(), counts);
+            }
         }
     }
 }
 
+/// Sweeps these buckets of an instance.
+fn sweep(nat: &NatConfig, state: &[Line], now: u64, buckets: Range<u32>, counts: &mut [u64]) {
+    nat::sweep(state, nat, Instant::from_nanos(now), buckets, |event| {
+        if let Some(counter) = event.counter() {
+            counts[counter as usize] += 1;
+        }
+    });
+}
+
 /// The buckets from `next` on whose turn it is after some nanoseconds, and moves `next` behind them.
 fn turn(next: &mut u32, buckets: u32, passed: u64) -> Range<u32> {
-    // After a long time all have their turn at once.
-    if passed >= ROUND {
-        return 0..buckets;
-    }
-    let count = u64::from(buckets) * passed / ROUND + 1;
+    let due = u64::from(buckets).saturating_mul(passed) / ROUND + 1;
     let from = *next;
-    let to = buckets.min(from + count as u32);
+    let to = buckets.min(from.saturating_add(due.min(MOST) as u32));
     *next = if to == buckets { 0 } else { to };
     from..to
 }

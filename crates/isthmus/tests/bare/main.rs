@@ -72,13 +72,20 @@ struct Bench {
 }
 
 impl Bench {
+    /// Starts a machine whose clock is [told](Self::tell), with these options of the emulator.
     fn start(configuration: &str, options: &[&str]) -> Option<Self> {
+        Self::packed(configuration, &["--seed", "1"], options)
+    }
+
+    fn packed(configuration: &str, pack_options: &[&str], options: &[&str]) -> Option<Self> {
         let program = program()?;
         let folder = tempfile::tempdir().unwrap();
         let [text, image] = ["bare.toml", "bare.bin"].map(|name| folder.path().join(name));
         fs::write(&text, configuration).unwrap();
         let mut pack = Command::new(env!("CARGO_BIN_EXE_isthmus"));
-        pack.args(["bare", "pack", "--seed", "1", "-o"])
+        pack.args(["bare", "pack"])
+            .args(pack_options)
+            .arg("-o")
             .args([&image, &text]);
         process::run(&mut pack).unwrap();
         let machine = Emulated::start(program, &image, options).unwrap();
@@ -427,6 +434,23 @@ fn a_flood_of_fragments_does_not_take_the_reassembly_of_a_victim() {
     }
     let counters = bench.counters();
     assert!(counters["fragment-timeout"] > 15_000, "{counters:?}");
+}
+
+#[test]
+fn a_machine_too_slow_to_sweep_its_table_every_second_does_not_only_sweep() {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let table = NAT64.replace("1024", "2097152");
+    // A million instructions a second: all of the table takes several.
+    let slow = ["-icount", "shift=10,sleep=off", "-m", "1024"];
+    let Some(mut bench) = Bench::packed(&table, &[], &slow) else {
+        return;
+    };
+    let packet = udp_v6("64:ff9b::c000:202", &[7; 80]);
+    for _ in 0..100 {
+        assert_eq!(bench.exchange(LEFT, &packet).0, RIGHT);
+    }
+    // It looks for a key once in a thousand rounds.
+    assert_eq!(bench.counters()["session-created"], 1);
 }
 
 #[test]
