@@ -1,5 +1,6 @@
 //! Tunnels and shared addresses with both ends ours: a CE, a core that routes one protocol only, and a BR.
 
+mod household;
 pub(crate) mod net;
 mod ports;
 mod proxied;
@@ -111,6 +112,32 @@ mod opens_in_bpf {
     sessions! {
         xdp: map_e MAP_E, map_t MAP_T, lw4o6 LW4O6, clat CLAT,;
         tc: map_e MAP_E, map_t MAP_T, lw4o6 LW4O6, clat CLAT,;
+    }
+}
+
+mod one_host_floods {
+    use isthmus_lab::provider;
+
+    use super::household;
+
+    #[test]
+    fn and_another_opens_sessions_in_xdp() {
+        household::opens("xdp");
+    }
+
+    #[test]
+    fn and_another_opens_sessions_in_tc() {
+        household::opens("tc");
+    }
+
+    #[test]
+    fn and_another_goes_on_in_xdp() {
+        household::goes_on(&provider::MAP_E, "xdp");
+    }
+
+    #[test]
+    fn and_another_goes_on_in_tc() {
+        household::goes_on(&provider::MAP_T, "tc");
     }
 }
 
