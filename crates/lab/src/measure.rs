@@ -329,6 +329,19 @@ impl Path {
         Ok((count, took))
     }
 
+    /// Sends exactly `frames` frames, waits for `wait`, and returns how many have arrived.
+    pub fn send(&mut self, frames: u32, wait: Duration) -> Result<u64> {
+        let tester = &mut self.tester;
+        tester.generator.pace(Pace::Full)?;
+        let before = tester.sink.counts()?;
+        tester.generator.run(frames)?;
+        std::thread::sleep(wait);
+        Ok(arrived(
+            &tester.sink.counts()?.since(before),
+            tester.arrives,
+        ))
+    }
+
     /// Returns the highest rate of arrivals at any offered load, for paths across two cores, where overload itself
     /// costs throughput. The load rises by a quarter until two loads in a row lose more than a tenth.
     pub fn best_delivery(&mut self, window: Duration) -> Result<f64> {

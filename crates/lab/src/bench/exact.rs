@@ -1,8 +1,12 @@
 //! The exact cost of a packet: the time that a machine takes for it whose clock advances a nanosecond with each
 //! instruction (`tests/guest/run --exact`). It is the same to a tenth of a per cent in every run, on a busy machine
 //! too. It counts work, not cache misses.
+//!
+//! Where packets stay in the kernel, it is the time from one to the next at full rate. A process takes turns with the
+//! sender on the only processor, which would leave packets lost: there it is the time that the processor works for a
+//! few hundred packets more.
 
-use std::time::Duration;
+use std::{fs, time::Duration};
 
 use rustix::process::Signal;
 
@@ -14,8 +18,9 @@ use super::{
 use crate::{
     LabError, Result,
     generator::Pace,
-    measure::{Load, Path, Rate},
-    peers::{Forwarding, Jool, KernelTunnel, Nftables, Redirect},
+    isthmus::{Engine, Isthmus, Mechanism},
+    measure::{Load, Path, Rate, median},
+    peers::{Forwarding, Jool, KernelTunnel, Nftables, Redirect, Tayga, Tundra},
 };
 
 /// The times of sending before the first count, which fills caches, and of a count. The clock's time is the processor's
@@ -31,9 +36,19 @@ const WHOLE: f64 = 0.95;
 /// The number of counts of which two in a row have to agree.
 const TRIES: u32 = 5;
 
+/// The packets that a process is sent at once, fewer and more. All of them have room in the queue of a TUN link, which
+/// takes 500.
+const FEW: u32 = 64;
+const MANY: u32 = 384;
+/// The time after which a process has done with them.
+const DONE: Duration = Duration::from_millis(50);
+/// How often it is sent each number for a count.
+const TURNS: u32 = 11;
+
 /// Returns the names of all rows.
 pub fn names() -> Vec<&'static str> {
-    rows().into_iter().map(|(name, _)| name).collect()
+    let in_kernel = rows().into_iter().map(|(name, _)| name);
+    in_kernel.chain(processes().map(|(name, _)| name)).collect()
 }
 
 /// Returns the rows: references, and every row of the benchmark whose path is in XDP. A million sessions or softwires
@@ -66,10 +81,9 @@ fn rows() -> Vec<(&'static str, Make)> {
 /// Builds the path of a row.
 type Build = fn() -> Result<Path>;
 
-/// Returns the rows of others that have no process: what has one takes turns with the sender on the only processor, and
-/// its count would be that of the packets that are lost meanwhile.
+/// Returns the rows of others that have no process.
 fn others() -> impl Iterator<Item = (&'static str, Build)> {
-    let all: [(&'static str, Build); 8] = [
+    let all: [(&'static str, Build); 6] = [
         ("kernel-forwarding-ipv4", || {
             Path::build(&Forwarding, &Load::routed4(1000))
         }),
@@ -80,6 +94,28 @@ fn others() -> impl Iterator<Item = (&'static str, Build)> {
         ("6in4-decap-kernel", || tunnel(KernelTunnel::Sit, 1)),
         ("4in6-encap-kernel", || tunnel(KernelTunnel::Ip6tnl, 2)),
         ("4in6-decap-kernel", || tunnel(KernelTunnel::Ip6tnl, 3)),
+    ];
+    all.into_iter()
+}
+
+/// Returns the rows of what has a process, and of Jool, whose counts at full rate differ from run to run. Ours in user
+/// space is counted as it is released: programs of tests are not optimised.
+fn processes() -> impl Iterator<Item = (&'static str, Build)> {
+    let all: [(&'static str, Build); 7] = [
+        // It has none: both ways to count have to agree.
+        ("kernel-forwarding-ipv6-batches", || {
+            Path::build(&Forwarding, &Load::routed6(1000))
+        }),
+        ("siit-6to4-user", || in_user_space(Mechanism::Siit)),
+        ("siit-6to4-tayga", || {
+            Path::build(&Tayga, &Load::six_to_four(1000))
+        }),
+        ("siit-4to6-tayga", || {
+            Path::build(&Tayga, &Load::four_to_six(1000))
+        }),
+        ("siit-6to4-tundra", || {
+            Path::build(&Tundra::SIIT, &Load::six_to_four(1000))
+        }),
         ("nat64-jool", || {
             Jool::Nat64.require()?;
             Path::build(&Jool::Nat64, &Load::six_to_four(1000))
@@ -89,7 +125,14 @@ fn others() -> impl Iterator<Item = (&'static str, Build)> {
             Path::build(&Jool::Siit, &Load::six_to_four(1000))
         }),
     ];
+    let is_released = !cfg!(debug_assertions);
     all.into_iter()
+        .filter(move |(name, _)| is_released || !name.ends_with("-user"))
+}
+
+fn in_user_space(mechanism: Mechanism) -> Result<Path> {
+    let isthmus = Isthmus::new(Engine::User, mechanism);
+    Path::build(&isthmus, &Load::six_to_four(1000))
 }
 
 /// Returns the path of a crossing through the kernel's tunnel in place of ours.
@@ -109,18 +152,88 @@ pub fn count(
 ) -> Result<()> {
     let mut last = None;
     for (name, make) in rows().into_iter().filter(|(name, _)| wanted(name)) {
-        match make(last.take()) {
-            Ok(mut path) => {
-                progress(name, Ok(instructions(name, &mut path)?));
-                last = Some(path);
-            }
-            Err(error @ (LabError::NoModule { .. } | LabError::Missing { .. })) => {
-                progress(name, Err(error));
-            }
-            Err(error) => return Err(error),
-        }
+        let path = installed(make(last.take()))?;
+        progress(
+            name,
+            match path {
+                Ok(mut path) => {
+                    let count = instructions(name, &mut path)?;
+                    last = Some(path);
+                    Ok(count)
+                }
+                Err(reason) => Err(reason),
+            },
+        );
+    }
+    drop(last);
+    for (name, build) in processes().filter(|(name, _)| wanted(name)) {
+        let path = installed(build())?;
+        progress(
+            name,
+            match path {
+                Ok(mut path) => Ok(instructions_more(name, &mut path)?),
+                Err(reason) => Err(reason),
+            },
+        );
     }
     Ok(())
+}
+
+/// Sets the error apart that something is not installed here.
+fn installed(path: Result<Path>) -> Result<Result<Path>> {
+    match path {
+        Err(error @ (LabError::NoModule { .. } | LabError::Missing { .. })) => Ok(Err(error)),
+        other => other.map(Ok),
+    }
+}
+
+/// Returns the instructions that each packet adds, of all that the processor does: the sender, the kernel and the
+/// process. What it does for any number of packets, and now and then, is not in it.
+fn instructions_more(name: &str, path: &mut Path) -> Result<f64> {
+    std::thread::sleep(SETTLE);
+    let mut work = |packets| {
+        let before = worked()?;
+        let arrived = path.send(packets, DONE)?;
+        whole_batch(name, packets, arrived)?;
+        Ok(worked()?.saturating_sub(before).as_nanos() as f64)
+    };
+    agreed(name, || {
+        let mut turns = Vec::new();
+        for _ in 0..TURNS {
+            turns.push((work(MANY)? - work(FEW)?) / f64::from(MANY - FEW));
+        }
+        // What a process does now and then falls into few of them.
+        Ok(median(&mut turns))
+    })
+}
+
+/// Checks that all packets of a batch have arrived.
+fn whole_batch(name: &str, sent: u32, received: u64) -> Result<()> {
+    if received == u64::from(sent) {
+        return Ok(());
+    }
+    Err(LabError::SelfCheck {
+        what: name.to_owned(),
+        sent: u64::from(sent),
+        received,
+        invalid: 0,
+    })
+}
+
+/// Returns the time that tasks have had on the first processor.
+fn worked() -> Result<Duration> {
+    const FILE: &str = "/proc/schedstat";
+    let output = fs::read_to_string(FILE).unwrap_or_default();
+    on_first(&output).ok_or(LabError::Output { tool: FILE, output })
+}
+
+/// The same, of what the kernel says (`Documentation/scheduler/sched-stats.rst`, the seventh number of a processor).
+fn on_first(schedstat: &str) -> Option<Duration> {
+    let numbers = schedstat
+        .lines()
+        .find_map(|line| line.strip_prefix("cpu0 "))?;
+    let nanos = numbers.split_whitespace().nth(6)?.parse().ok()?;
+    Some(Duration::from_nanos(nanos))
 }
 
 /// Returns the instructions of a packet: the lesser of two counts in a row that agree.
@@ -193,5 +306,15 @@ mod tests {
         };
         assert!(whole("row", rate(99_950.0)).is_ok());
         assert!(whole("row", rate(60_000.0)).is_err());
+        assert!(whole_batch("row", 64, 64).is_ok());
+        assert!(whole_batch("row", 64, 63).is_err());
+    }
+
+    #[test]
+    fn the_time_of_tasks_is_read_of_the_first_processor() {
+        let said = "version 15\ntimestamp 4295\ncpu0 1 0 3 4 5 6 7000000001 8 9\n\
+                    domain0 3 1 2\ncpu1 1 0 3 4 5 6 9 8 9\n";
+        assert_eq!(on_first(said), Some(Duration::from_nanos(7_000_000_001)));
+        assert_eq!(on_first("version 15\n"), None);
     }
 }

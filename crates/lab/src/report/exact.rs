@@ -12,6 +12,11 @@ const ALONE: &str = "bare-xdp-redirect";
 /// The kernel's forwarding.
 const NATIVE: &str = "kernel-forwarding-ipv6";
 
+/// The directions, as they stand in the names of rows.
+const WAYS: [&str; 4] = ["-encap", "-decap", "-6to4", "-4to6"];
+/// What opens sessions is another cost than that of a packet.
+const OPENING: &str = "-new-session";
+
 /// The rows of each mechanism, by the beginning of their names. They are of ours, in XDP.
 const ROWS: [(&str, &str); 11] = [
     ("NAT64", "nat64-established"),
@@ -61,8 +66,10 @@ fn beyond(row: &str) -> Option<f64> {
 /// Returns the count of a subject that is none of ours, such as `nat44-nftables`: the dearer of both directions.
 pub(super) fn of_another(subject: &str) -> Option<Exact> {
     let rows = counts().instructions.keys().filter(|row| {
-        let name = row.replace("-encap", "").replace("-decap", "");
-        name == subject && !row.ends_with("-xdp")
+        let one = WAYS
+            .iter()
+            .fold((*row).clone(), |row, way| row.replace(way, ""));
+        one == subject && !row.ends_with("-xdp")
     });
     let instructions = rows.filter_map(|row| beyond(row)).reduce(f64::max)?;
     Some(Exact {
@@ -82,7 +89,7 @@ pub(super) fn of(mechanism: &str) -> Option<Exact> {
         .iter()
         .find(|(name, _)| name.eq_ignore_ascii_case(mechanism))?;
     let rows = counts().instructions.keys();
-    let rows = rows.filter(|row| row.starts_with(begins) && row.ends_with("-xdp"));
+    let rows = rows.filter(|row| row.starts_with(begins) && is_of_a_packet(row));
     let instructions = rows.filter_map(|row| beyond(row)).reduce(f64::max)?;
     Some(Exact {
         instructions,
@@ -90,18 +97,33 @@ pub(super) fn of(mechanism: &str) -> Option<Exact> {
     })
 }
 
+/// Whether a row is the cost of a packet of ours in XDP.
+fn is_of_a_packet(row: &str) -> bool {
+    row.ends_with("-xdp") && !row.contains(OPENING)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn both_ways_to_count_agree() {
+        let [rate, batches] = [NATIVE.to_owned(), format!("{NATIVE}-batches")]
+            .map(|row| counts().instructions.get(&row).copied().unwrap());
+        assert!((batches / rate - 1.0).abs() < 0.01, "{rate} and {batches}");
+    }
+
+    #[test]
+    fn others_have_the_dearer_of_both_directions() {
+        let tayga = ["siit-6to4-tayga", "siit-4to6-tayga"].map(|row| beyond(row).unwrap());
+        let found = of_another("siit-tayga").unwrap();
+        assert_eq!(found.instructions, tayga[0].max(tayga[1]));
+    }
+
+    #[test]
     fn every_row_of_a_packet_belongs_to_a_mechanism() {
-        // What opens sessions is another cost.
-        let ours = counts()
-            .instructions
-            .keys()
-            .filter(|row| row.ends_with("-xdp"));
-        for row in ours.filter(|row| !row.starts_with("nat64-new")) {
+        let rows = counts().instructions.keys();
+        for row in rows.filter(|row| is_of_a_packet(row)) {
             assert!(
                 ROWS.iter().any(|(_, begins)| row.starts_with(begins)),
                 "{row}"
@@ -115,5 +137,7 @@ mod tests {
             );
         }
         assert_eq!(of("ISATAP"), None);
+        let clat = ["clat-4to6-xdp", "clat-6to4-xdp"].map(|row| beyond(row).unwrap());
+        assert_eq!(of("464XLAT").unwrap().instructions, clat[0].max(clat[1]));
     }
 }
