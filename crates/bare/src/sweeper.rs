@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use isthmus_core::mechanism::Mechanism as _;
 use isthmus_core::mechanism::instances::MOST_INSTANCES;
-use isthmus_core::nat::{self, NatConfig};
+use isthmus_core::nat;
 use isthmus_core::table::Line;
 use isthmus_core::time::Instant;
 use isthmus_image::Member;
@@ -50,15 +50,9 @@ impl Sweeper {
     pub fn step(&mut self, members: &[Member], state: &[Line], now: u64, counts: &mut Counts) {
         let passed = now.saturating_sub(core::mem::replace(&mut self.last, now));
         for ((member, counts), next) in members.iter().zip(counts).zip(&mut self.next) {
-            if let Some(nat) = member.instance.mechanism.nat() {
-                sweep(
-                    nat,
-                    state,
-                    now,
-                    turn(next, nat.layout.buckets(), passed),
-                    counts,
-                );
-            }
+            sweep(member, state, now, counts, |buckets| {
+                turn(next, buckets, passed)
+            });
         }
     }
 
@@ -71,15 +65,23 @@ impl Sweeper {
     /// Sweeps all buckets, however long that takes.
     pub fn all(members: &[Member], state: &[Line], now: u64, counts: &mut Counts) {
         for (member, counts) in members.iter().zip(counts) {
-            if let Some(nat) = member.instance.mechanism.nat() {
-                sweep(nat, state, now, 0..nat.layout.buckets(), counts);
-            }
+            sweep(member, state, now, counts, |buckets| 0..buckets);
         }
     }
 }
 
-/// Sweeps these buckets of an instance.
-fn sweep(nat: &NatConfig, state: &[Line], now: u64, buckets: Range<u32>, counts: &mut [u64]) {
+/// Sweeps those of an instance's buckets, by their number, whose turn it is.
+fn sweep(
+    member: &Member,
+    state: &[Line],
+    now: u64,
+    counts: &mut [u64],
+    turn: impl FnOnce(u32) -> Range<u32>,
+) {
+    let Some(nat) = member.instance.mechanism.nat() else {
+        return;
+    };
+    let buckets = turn(nat.layout.buckets());
     nat::sweep(state, nat, Instant::from_nanos(now), buckets, |event| {
         if let Some(counter) = event.counter() {
             counts[counter as usize] += 1;
