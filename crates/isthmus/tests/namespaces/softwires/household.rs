@@ -49,7 +49,7 @@ fn flows(number: u64) -> Vec<u8> {
     datagram(Ends::V4(ATTACKER, NOWHERE), (port, 9), &[0; 18])
 }
 
-/// What came of it.
+/// The outcome of an attack.
 struct Outcome {
     /// The share of the victim's pings that were answered.
     answered: f64,
@@ -100,19 +100,8 @@ fn beside(net: &Net, ce: &Gateway, pings: impl FnOnce() -> f64) -> Outcome {
 /// The share of `count` pings that are answered, each of which opens a session if `new`.
 fn answered(net: &Net, to: &str, count: u32, new: bool) -> f64 {
     let ping = |count: u32| {
-        let mut ping = net.client.command("ping");
-        ping.args([
-            "-n",
-            "-q",
-            "-i",
-            "0.02",
-            "-W",
-            "1",
-            "-c",
-            &count.to_string(),
-            to,
-        ]);
-        let said = text(&ping.output().unwrap());
+        let count = count.to_string();
+        let said = traffic::ping(net.hosts(), to, 56, &count, &["-q", "-i", "0.02"]);
         let received = said
             .split(", ")
             .find_map(|part| part.strip_suffix(" received"));

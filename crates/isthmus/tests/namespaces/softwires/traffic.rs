@@ -72,7 +72,13 @@ pub(crate) fn inside<T: Send>(
 }
 
 /// Pings from the client with this many bytes of data and more options. Returns the output of `ping`.
-fn ping(hosts: Hosts<'_>, address: &str, bytes: u32, count: &str, options: &[&str]) -> String {
+pub(super) fn ping(
+    hosts: Hosts<'_>,
+    address: &str,
+    bytes: u32,
+    count: &str,
+    options: &[&str],
+) -> String {
     let mut ping = hosts.client.command("ping");
     ping.args(["-n", "-c", count, "-i", "0.05", "-W", "1"]);
     ping.args(["-s", &bytes.to_string()]).args(options);
