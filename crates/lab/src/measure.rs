@@ -329,7 +329,8 @@ impl Path {
         Ok((count, took))
     }
 
-    /// Sends exactly `frames` frames, waits for `wait`, and returns how many have arrived.
+    /// Sends exactly `frames` frames, waits for `wait`, and returns how many have arrived. It does as much itself for many
+    /// frames as for few, and looks once.
     pub fn send(&mut self, frames: u32, wait: Duration) -> Result<u64> {
         let tester = &mut self.tester;
         tester.generator.pace(Pace::Full)?;

@@ -18,7 +18,6 @@ use super::{
 use crate::{
     LabError, Result,
     generator::Pace,
-    isthmus::{Engine, Isthmus, Mechanism},
     measure::{Load, Path, Rate, median},
     peers::{Forwarding, Jool, KernelTunnel, Nftables, Redirect, Tayga, Tundra},
 };
@@ -45,36 +44,59 @@ const DONE: Duration = Duration::from_millis(50);
 /// How often it is sent each number for a count.
 const TURNS: u32 = 11;
 
-/// Returns the names of all rows.
-pub fn names() -> Vec<&'static str> {
-    let in_kernel = rows().into_iter().map(|(name, _)| name);
-    in_kernel.chain(processes().map(|(name, _)| name)).collect()
+/// Counts the instructions of a packet on the path of the row of this name.
+type Count = fn(&str, &mut Path) -> Result<f64>;
+
+/// A row, and how it is counted.
+struct Counted {
+    name: &'static str,
+    make: Make,
+    count: Count,
 }
 
-/// Returns the rows: references, and every row of the benchmark whose path is in XDP. A million sessions or softwires
-/// are left out: to open them takes the emulated machine minutes.
-fn rows() -> Vec<(&'static str, Make)> {
-    let alone = |name, path: Build| -> (&'static str, Make) {
-        let make = move |last| {
+impl Counted {
+    /// A row whose network is not that of the row before it.
+    fn alone((name, build): (&'static str, Build), count: Count) -> Self {
+        let make = Box::new(move |last| {
             drop(last);
-            path()
-        };
-        (name, Box::new(make))
-    };
-    let mut rows = vec![
-        alone("bare-xdp-redirect", || {
+            build()
+        });
+        Self { name, make, count }
+    }
+}
+
+/// Returns the names of all rows.
+pub fn names() -> Vec<&'static str> {
+    rows().into_iter().map(|row| row.name).collect()
+}
+
+/// Returns the rows: references, every row of the benchmark whose path is in XDP, and what has a process. A million
+/// sessions or softwires are left out: to open them takes the emulated machine minutes.
+fn rows() -> Vec<Counted> {
+    let first: [(_, Build); 4] = [
+        ("bare-xdp-redirect", || {
             Path::build(&Redirect, &Load::routed6(1000))
         }),
-        alone("kernel-forwarding-ipv6", || {
+        ("kernel-forwarding-ipv6", || {
             Path::build(&Forwarding, &Load::routed6(1000))
         }),
-        alone("nat64-new-session-xdp", packets::opening),
-        alone("clat-new-session-xdp", crossings::opening),
+        ("nat64-new-session-xdp", packets::opening),
+        ("clat-new-session-xdp", crossings::opening),
     ];
-    rows.extend(others().map(|(name, path)| alone(name, path)));
+    let in_kernel = first.into_iter().chain(others());
+    let mut rows: Vec<_> = in_kernel
+        .map(|row| Counted::alone(row, instructions))
+        .collect();
     let all = Row::all().into_iter();
     let counted = all.filter(|row| !row.name.ends_with("-1m"));
-    rows.extend(counted.filter_map(|row| Some((row.name, row.path_after()?))));
+    rows.extend(counted.filter_map(|row| {
+        Some(Counted {
+            name: row.name,
+            make: row.path_after()?,
+            count: instructions,
+        })
+    }));
+    rows.extend(processes().map(|row| Counted::alone(row, instructions_more)));
     rows
 }
 
@@ -106,7 +128,7 @@ fn processes() -> impl Iterator<Item = (&'static str, Build)> {
         ("kernel-forwarding-ipv6-batches", || {
             Path::build(&Forwarding, &Load::routed6(1000))
         }),
-        ("siit-6to4-user", || in_user_space(Mechanism::Siit)),
+        ("siit-6to4-user", packets::siit_user),
         ("siit-6to4-tayga", || {
             Path::build(&Tayga, &Load::six_to_four(1000))
         }),
@@ -130,11 +152,6 @@ fn processes() -> impl Iterator<Item = (&'static str, Build)> {
         .filter(move |(name, _)| is_released || !name.ends_with("-user"))
 }
 
-fn in_user_space(mechanism: Mechanism) -> Result<Path> {
-    let isthmus = Isthmus::new(Engine::User, mechanism);
-    Path::build(&isthmus, &Load::six_to_four(1000))
-}
-
 /// Returns the path of a crossing through the kernel's tunnel in place of ours.
 fn tunnel(kernel: KernelTunnel, crossing: usize) -> Result<Path> {
     kernel.require()?;
@@ -151,50 +168,29 @@ pub fn count(
     mut progress: impl FnMut(&'static str, Result<f64>),
 ) -> Result<()> {
     let mut last = None;
-    for (name, make) in rows().into_iter().filter(|(name, _)| wanted(name)) {
-        let path = installed(make(last.take()))?;
-        progress(
-            name,
-            match path {
-                Ok(mut path) => {
-                    let count = instructions(name, &mut path)?;
-                    last = Some(path);
-                    Ok(count)
-                }
-                Err(reason) => Err(reason),
-            },
-        );
-    }
-    drop(last);
-    for (name, build) in processes().filter(|(name, _)| wanted(name)) {
-        let path = installed(build())?;
-        progress(
-            name,
-            match path {
-                Ok(mut path) => Ok(instructions_more(name, &mut path)?),
-                Err(reason) => Err(reason),
-            },
-        );
+    for row in rows().into_iter().filter(|row| wanted(row.name)) {
+        match (row.make)(last.take()) {
+            Ok(mut path) => {
+                progress(row.name, Ok((row.count)(row.name, &mut path)?));
+                last = Some(path);
+            }
+            Err(error @ (LabError::NoModule { .. } | LabError::Missing { .. })) => {
+                progress(row.name, Err(error));
+            }
+            Err(error) => return Err(error),
+        }
     }
     Ok(())
-}
-
-/// Sets the error apart that something is not installed here.
-fn installed(path: Result<Path>) -> Result<Result<Path>> {
-    match path {
-        Err(error @ (LabError::NoModule { .. } | LabError::Missing { .. })) => Ok(Err(error)),
-        other => other.map(Ok),
-    }
 }
 
 /// Returns the instructions that each packet adds, of all that the processor does: the sender, the kernel and the
 /// process. What it does for any number of packets, and now and then, is not in it.
 fn instructions_more(name: &str, path: &mut Path) -> Result<f64> {
     std::thread::sleep(SETTLE);
-    let mut work = |packets| {
+    let mut work = |count| {
         let before = worked()?;
-        let arrived = path.send(packets, DONE)?;
-        whole_batch(name, packets, arrived)?;
+        let arrived = path.send(count, DONE)?;
+        packets::complete(name, count, arrived)?;
         Ok(worked()?.saturating_sub(before).as_nanos() as f64)
     };
     agreed(name, || {
@@ -204,19 +200,6 @@ fn instructions_more(name: &str, path: &mut Path) -> Result<f64> {
         }
         // What a process does now and then falls into few of them.
         Ok(median(&mut turns))
-    })
-}
-
-/// Checks that all packets of a batch have arrived.
-fn whole_batch(name: &str, sent: u32, received: u64) -> Result<()> {
-    if received == u64::from(sent) {
-        return Ok(());
-    }
-    Err(LabError::SelfCheck {
-        what: name.to_owned(),
-        sent: u64::from(sent),
-        received,
-        invalid: 0,
     })
 }
 
@@ -306,8 +289,8 @@ mod tests {
         };
         assert!(whole("row", rate(99_950.0)).is_ok());
         assert!(whole("row", rate(60_000.0)).is_err());
-        assert!(whole_batch("row", 64, 64).is_ok());
-        assert!(whole_batch("row", 64, 63).is_err());
+        assert!(packets::complete("row", 64, 64).is_ok());
+        assert!(packets::complete("row", 64, 63).is_err());
     }
 
     #[test]

@@ -130,12 +130,12 @@ fn large_nat64() -> Isthmus {
 ///
 /// # Errors
 /// Not all of a burst arrived.
-fn complete(name: &str, sent: u32, received: u64) -> Result<()> {
+pub(super) fn complete(name: &str, sent: u32, received: u64) -> Result<()> {
     if received == u64::from(sent) {
         return Ok(());
     }
     Err(LabError::SelfCheck {
-        what: format!("{name}, all sessions"),
+        what: format!("{name}, a burst"),
         sent: u64::from(sent),
         received,
         invalid: 0,
@@ -208,7 +208,7 @@ fn new_flows(effort: &Effort, nftables: Nftables, flows: u32) -> Result<Figure> 
 }
 
 /// Returns the path of SIIT in user space, one thread.
-fn siit_user() -> Result<Path> {
+pub(super) fn siit_user() -> Result<Path> {
     let isthmus = Isthmus::new(Engine::User, Mechanism::Siit);
     Path::build(&isthmus, &Load::six_to_four(1000))
 }

@@ -14,7 +14,7 @@ const NATIVE: &str = "kernel-forwarding-ipv6";
 
 /// The directions, as they stand in the names of rows.
 const WAYS: [&str; 4] = ["-encap", "-decap", "-6to4", "-4to6"];
-/// What opens sessions is another cost than that of a packet.
+/// The rows of new sessions, by their names: theirs is another cost than that of a packet.
 const OPENING: &str = "-new-session";
 
 /// The rows of each mechanism, by the beginning of their names. They are of ours, in XDP.
