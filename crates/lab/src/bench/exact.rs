@@ -206,7 +206,10 @@ fn instructions_more(name: &str, path: &mut Path) -> Result<f64> {
 /// Returns the time that tasks have had on the first processor.
 fn worked() -> Result<Duration> {
     const FILE: &str = "/proc/schedstat";
-    let output = fs::read_to_string(FILE).unwrap_or_default();
+    let output = fs::read_to_string(FILE).map_err(|_| LabError::NoModule {
+        module: FILE,
+        from: "CONFIG_SCHEDSTATS; `tests/guest/run --exact` has it",
+    })?;
     on_first(&output).ok_or(LabError::Output { tool: FILE, output })
 }
 
