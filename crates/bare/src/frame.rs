@@ -7,7 +7,7 @@ use crate::fragments::STORE;
 use crate::{memory, neighbours, queue};
 
 /// Bytes of the memory of a frame: a packet of 1500 bytes, and what comes before it.
-const SIZE: usize = 2048;
+const SIZE: usize = 2048 - size_of::<Bounds>();
 /// Where the card begins to write: translation from IPv4 to IPv6 adds 28 bytes, a softwire 40. With the headers of virtio
 /// and Ethernet, the packet begins at a multiple of four.
 pub const ROOM: usize = 66;
@@ -16,9 +16,16 @@ const WHOLE: usize = ROOM + 40 + 65_535 + 3;
 /// How many frames there are: for the queues of the cards, for packets that wait for neighbours, and for fragments.
 const FRAMES: usize = 4 * queue::SIZE + neighbours::MOST + STORE.memory;
 
-/// A packet, and the memory that it lies in, which it owns.
-pub struct Frame<const BYTES: usize = SIZE> {
-    bytes: &'static mut [u8; BYTES],
+/// A packet, and the memory that it lies in, which it owns: a pointer, so that it is cheap to hand on.
+pub struct Frame<const BYTES: usize = SIZE>(&'static mut Memory<BYTES>);
+
+#[repr(C)]
+struct Memory<const BYTES: usize> {
+    at: Bounds,
+    bytes: [u8; BYTES],
+}
+
+struct Bounds {
     /// The packet is `bytes[start..end]`; `start <= end <= BYTES`.
     start: usize,
     end: usize,
@@ -32,73 +39,87 @@ pub type Whole = Frame<WHOLE>;
 impl Whole {
     /// Makes it. `None`: there is too little memory.
     pub fn new() -> Option<Self> {
-        let bytes = memory::take(WHOLE)?.first_chunk_mut()?;
-        Some(Self {
-            bytes,
-            start: ROOM,
-            end: ROOM,
-            reassembled: None,
-        })
+        Self::inside(memory::take(size_of::<Memory<WHOLE>>())?)
     }
 
     /// The memory for the packet.
     pub fn begin(&mut self) -> &mut [u8] {
-        &mut self.bytes[ROOM..]
+        &mut self.0.bytes[ROOM..]
     }
 
     /// So many bytes are the packet now. The identification is that of its datagram, if it may be cut again.
     pub fn end(&mut self, length: usize, reassembled: Option<u32>) {
-        self.start = ROOM;
-        self.end = (ROOM + length).min(WHOLE);
-        self.reassembled = reassembled;
+        self.0.at.start = ROOM;
+        self.0.at.end = (ROOM + length).min(WHOLE);
+        self.0.at.reassembled = reassembled;
     }
 }
 
 impl<const BYTES: usize> Frame<BYTES> {
+    /// An empty one inside this memory. `None`: it is too small.
+    fn inside(memory: &'static mut [u8]) -> Option<Self> {
+        let place = memory.as_mut_ptr().cast::<Memory<BYTES>>();
+        if memory.len() < size_of::<Memory<BYTES>>() || !place.is_aligned() {
+            return None;
+        }
+        let at = Bounds {
+            start: ROOM,
+            end: ROOM,
+            reassembled: None,
+        };
+        // SAFETY: there is room, which nobody else has from here on; its bytes have been written before.
+        unsafe {
+            (&raw mut (*place).at).write(at);
+            Some(Self(&mut *place))
+        }
+    }
+
     /// The packet.
+    #[inline]
     pub fn packet(&self) -> &[u8] {
-        &self.bytes[self.start..self.end]
+        &self.0.bytes[self.0.at.start..self.0.at.end]
     }
 
     /// The packet, to be written.
+    #[inline]
     pub fn packet_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.start..self.end]
+        &mut self.0.bytes[self.0.at.start..self.0.at.end]
     }
 
     /// The memory that a card writes into.
     pub fn room(&mut self) -> &mut [u8] {
-        &mut self.bytes[ROOM..]
+        &mut self.0.bytes[ROOM..]
     }
 
     /// Bytes `from..to` of what a card wrote are the packet now. The card is not believed: what lies outside is left out.
     pub fn received(&mut self, from: usize, to: usize) {
-        self.end = (ROOM + to).min(BYTES);
-        self.start = (ROOM + from).min(self.end);
+        self.0.at.end = (ROOM + to).min(BYTES);
+        self.0.at.start = (ROOM + from).min(self.0.at.end);
     }
 
     /// Takes `count` bytes off the front, if there are so many.
     pub fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let front = *self.packet().first_chunk()?;
-        self.start += N;
+        self.0.at.start += N;
         Some(front)
     }
 
     /// Puts bytes before the packet.
     pub fn put<const N: usize>(&mut self, bytes: [u8; N]) -> Result<(), NoRoom> {
-        self.start = self.start.checked_sub(N).ok_or(NoRoom)?;
-        self.bytes[self.start..][..N].copy_from_slice(&bytes);
+        self.0.at.start = self.0.at.start.checked_sub(N).ok_or(NoRoom)?;
+        self.0.bytes[self.0.at.start..][..N].copy_from_slice(&bytes);
         Ok(())
     }
 
     /// Makes the parts, one after the other, the packet. Whether all of them had room: bytes that have none are left out.
     pub fn fill(&mut self, parts: &[&[u8]]) -> bool {
-        self.start = ROOM + 26;
-        self.end = self.start;
+        self.0.at.start = ROOM + 26;
+        self.0.at.end = self.0.at.start;
         for part in parts {
-            let to = (self.end + part.len()).min(BYTES);
-            let length = to - self.end;
-            self.bytes[self.end..to].copy_from_slice(&part[..length]);
-            self.end = to;
+            let to = (self.0.at.end + part.len()).min(BYTES);
+            let length = to - self.0.at.end;
+            self.0.bytes[self.0.at.end..to].copy_from_slice(&part[..length]);
+            self.0.at.end = to;
         }
         self.len() == parts.iter().map(|part| part.len()).sum()
     }
@@ -121,7 +142,7 @@ impl<const BYTES: usize> Packet for Frame<BYTES> {
 
     #[inline(always)]
     fn len(&self) -> usize {
-        self.end - self.start
+        self.0.at.end - self.0.at.start
     }
 
     #[inline(always)]
@@ -144,7 +165,9 @@ impl<const BYTES: usize> Packet for Frame<BYTES> {
         if remove > self.len() {
             return Err(NoRoom);
         }
-        self.start = (self.start + remove).checked_sub(insert).ok_or(NoRoom)?;
+        self.0.at.start = (self.0.at.start + remove)
+            .checked_sub(insert)
+            .ok_or(NoRoom)?;
         Ok(())
     }
 
@@ -160,13 +183,13 @@ impl<const BYTES: usize> Packet for Frame<BYTES> {
 
     #[inline(always)]
     fn truncate(&mut self, length: usize) {
-        self.end = self.end.min(self.start + length);
+        self.0.at.end = self.0.at.end.min(self.0.at.start + length);
     }
 
     #[inline(always)]
     fn reassembled(&self) -> Option<u32> {
         match BYTES {
-            WHOLE => self.reassembled,
+            WHOLE => self.0.at.reassembled,
             _ => None,
         }
     }
@@ -181,18 +204,10 @@ pub struct Pool {
 impl Pool {
     /// Makes all frames. `None`: there is too little memory.
     pub fn new() -> Option<Self> {
-        let memory = memory::take(FRAMES * SIZE)?;
-        let mut pieces = memory.as_chunks_mut::<SIZE>().0.iter_mut();
-        let free = core::array::from_fn(|_| {
-            pieces.next().map(|bytes| Frame {
-                bytes,
-                start: ROOM,
-                end: ROOM,
-                reassembled: None,
-            })
-        });
+        let each = size_of::<Memory<SIZE>>();
+        let mut pieces = memory::take(FRAMES * each)?.chunks_exact_mut(each);
         Some(Self {
-            free,
+            free: core::array::from_fn(|_| pieces.next().and_then(Frame::inside)),
             count: FRAMES,
         })
     }

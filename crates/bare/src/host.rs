@@ -1,16 +1,17 @@
 //! The services that the machine lends to the core for one packet.
 
+use core::marker::PhantomData;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::Rng;
-use isthmus_core::host::{Destination, Host, Route, Thorough};
+use isthmus_core::host::{Destination, Effort, Host, Route, Thorough};
 use isthmus_core::mechanism::instances::MOST_INSTANCES;
 use isthmus_core::reason::Counter;
 use isthmus_core::table::Line;
 use isthmus_core::time::Instant;
 use isthmus_core::verdict::Slow;
-use isthmus_image::{Address, Hop, Image, Network};
+use isthmus_image::{Address, Hop, Image};
 
 /// Counters of each instance, and in the last row those of packets that no instance has.
 pub type Counts = [[u64; Counter::ALL.len()]; MOST_INSTANCES as usize + 1];
@@ -26,24 +27,29 @@ pub struct Way {
     pub next: Address,
 }
 
-/// The way to a destination, with the MTU of its card; `None` without a route.
-#[inline]
-pub fn way(hops: &[Hop], destination: Address) -> Option<(Way, u16)> {
-    let hop = hops.iter().find(|hop| hop.to.contains(destination))?;
-    let next = match hop.via {
-        Address::NONE => destination,
-        via => via,
-    };
-    let Network { card, mtu, .. } = hop.to;
-    let way = Way {
-        card: card as usize,
-        next,
-    };
-    Some((way, mtu as u16))
+impl Way {
+    /// The way over a hop to this destination.
+    #[inline]
+    pub const fn over(hop: &Hop, destination: Address) -> Self {
+        let next = match hop.via {
+            Address::NONE => destination,
+            via => via,
+        };
+        Self {
+            card: hop.to.card as usize,
+            next,
+        }
+    }
 }
 
-/// The services for one packet.
-pub struct Services<'a> {
+/// The hop to a destination; `None` without a route.
+#[inline]
+pub fn hop(hops: &[Hop], destination: Address) -> Option<&Hop> {
+    hops.iter().find(|hop| hop.to.contains(destination))
+}
+
+/// The services for one packet, with [as much effort](Host::Effort) as `E` says.
+pub struct Services<'a, E = Thorough> {
     pub image: &'a Image<'static>,
     pub state: &'static [Line],
     /// Nanoseconds of a monotonic clock.
@@ -53,12 +59,30 @@ pub struct Services<'a> {
     pub counts: &'a mut Counts,
     /// The instance of the packet, or [`NOBODY`].
     pub owner: usize,
-    /// The way that the core asked for last.
-    pub way: Option<Way>,
+    /// The hop that the core asked for last.
+    pub hop: Option<&'static Hop>,
+    pub effort: PhantomData<E>,
 }
 
-impl Host for Services<'_> {
-    type Effort = Thorough;
+impl<'a, E> Services<'a, E> {
+    /// The same with all effort.
+    #[inline(always)]
+    pub fn thorough(self) -> Services<'a> {
+        Services {
+            image: self.image,
+            state: self.state,
+            now: self.now,
+            random: self.random,
+            counts: self.counts,
+            owner: self.owner,
+            hop: self.hop,
+            effort: PhantomData,
+        }
+    }
+}
+
+impl<E: Effort> Host for Services<'_, E> {
+    type Effort = E;
     type State = [Line];
     type Rules = [Line];
 
@@ -99,8 +123,9 @@ impl Host for Services<'_> {
             Destination::V4 { destination, .. } => Ipv4Addr::from(destination).into(),
             Destination::V6 { destination, .. } => Ipv6Addr::from(destination).into(),
         };
-        let (way, mtu) = way(self.image.hops, address.into()).ok_or(Slow::Route)?;
-        self.way = Some(way);
+        let hop = hop(self.image.hops, address.into()).ok_or(Slow::Route)?;
+        self.hop = Some(hop);
+        let mtu = hop.to.mtu as u16;
         Ok(Some(Route { mtu }))
     }
 }

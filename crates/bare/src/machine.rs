@@ -1,12 +1,14 @@
 //! The machine: takes each frame that a card has received to where it belongs.
 
+use core::marker::PhantomData;
 use core::net::{IpAddr, Ipv6Addr};
 
 use chacha20::ChaCha8Rng;
 use isthmus_core::config::Instance;
 use isthmus_core::gateway;
+use isthmus_core::host::Resumed;
 use isthmus_core::mechanism::Instances;
-use isthmus_core::packet::Packet as _;
+use isthmus_core::packet::{Packet as _, Plain};
 use isthmus_core::reason::Counter;
 use isthmus_core::slow::datagram::{Fragment, Key, NoFragment};
 use isthmus_core::slow::limiter::Limiter;
@@ -17,7 +19,7 @@ use isthmus_core::slow::waiting::{self, Purpose};
 use isthmus_core::table::Line;
 use isthmus_core::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
 use isthmus_core::wire::resolution::{self, Mac};
-use isthmus_image::{Address, CARDS, Image, Member};
+use isthmus_image::{Address, CARDS, Hop, Image, Member};
 
 use crate::card::Card;
 use crate::clock::{self, Clock};
@@ -70,8 +72,31 @@ struct Passed {
     now: u64,
     /// The instance of the packet, or [`NOBODY`].
     owner: usize,
-    /// The way that it takes.
-    way: Option<Way>,
+    /// The hop that it takes.
+    hop: Option<&'static Hop>,
+}
+
+impl Passed {
+    #[inline(always)]
+    const fn of<E>(services: &Services<'_, E>, result: Result<Verdict, Refusal>) -> Self {
+        Self {
+            result,
+            now: services.now,
+            owner: services.owner,
+            hop: services.hop,
+        }
+    }
+}
+
+/// Takes a packet through the core, whatever it is.
+#[inline(never)]
+fn process_any<const N: usize>(
+    frame: &mut Frame<N>,
+    mut services: Services<'_>,
+    members: &[Member],
+) -> Passed {
+    let result = gateway::process(frame, &mut services, &Members(members));
+    Passed::of(&services, result)
 }
 
 /// Whether a packet has to wait for fragments.
@@ -282,24 +307,24 @@ impl Machine {
         self.finish(passed, frame)
     }
 
-    /// Takes a packet through the core.
+    /// Takes a packet through the core: as a [plain](Plain) one of a session that is there, which most are, and if that is
+    /// refused, as any.
     #[inline(always)]
     fn process<const N: usize>(&mut self, frame: &mut Frame<N>) -> Passed {
-        let mut services = Services {
+        let mut services = Services::<Resumed> {
             image: &self.image,
             state: self.state,
             now: self.clock.nanos(),
             random: &mut self.random,
             counts: &mut self.counts,
             owner: NOBODY,
-            way: None,
+            hop: None,
+            effort: PhantomData,
         };
-        let result = gateway::process(frame, &mut services, &Members(self.image.members));
-        Passed {
-            result,
-            now: services.now,
-            owner: services.owner,
-            way: services.way,
+        let members = self.image.members;
+        match gateway::process(&mut Plain(frame), &mut services, &Members(members)) {
+            Ok(verdict) => Passed::of(&services, Ok(verdict)),
+            Err(_) => process_any(frame, services.thorough(), members),
         }
     }
 
@@ -310,15 +335,12 @@ impl Machine {
             result,
             now,
             owner,
-            way,
+            hop,
         } = passed;
         match result {
             Ok(Verdict::Forward { split: None, .. }) => {
                 frame.trim();
-                match way {
-                    Some(way) => return self.send_by(way, frame, now),
-                    None => return self.send_routed(frame, now),
-                }
+                return self.send_over(hop, frame, now);
             }
             Ok(Verdict::Forward {
                 split: Some(split), ..
@@ -461,7 +483,7 @@ impl Machine {
         if !is_own || own::answer(&mut frame).is_none() {
             return Some(frame);
         }
-        self.send_routed(frame, now)
+        self.send_over(None, frame, now)
     }
 
     #[cold]
@@ -516,15 +538,19 @@ impl Machine {
             return;
         };
         let _ = frame.fill(parts);
-        if let Some(rest) = self.send_routed(frame, now) {
+        if let Some(rest) = self.send_over(None, frame, now) {
             self.pool.give(rest);
         }
     }
 
-    /// Sends a packet by the route to its destination. Returns it if there is none.
-    fn send_routed(&mut self, frame: Frame, now: u64) -> Option<Frame> {
-        match destination(frame.packet()).and_then(|to| host::way(self.image.hops, to)) {
-            Some((way, _)) => self.send_by(way, frame, now),
+    /// Sends a packet over a hop, or that of the route to its destination. Returns it if there is none.
+    #[inline]
+    fn send_over(&mut self, hop: Option<&Hop>, frame: Frame, now: u64) -> Option<Frame> {
+        let Some(to) = destination(frame.packet()) else {
+            return Some(frame);
+        };
+        match hop.or_else(|| host::hop(self.image.hops, to)) {
+            Some(hop) => self.send_by(Way::over(hop, to), frame, now),
             None => Some(frame),
         }
     }
@@ -640,11 +666,11 @@ fn link_local(mac: Mac) -> Ipv6Addr {
 }
 
 /// The destination of an IP packet.
+#[inline]
 fn destination(packet: &[u8]) -> Option<Address> {
-    let address: IpAddr = match packet.first()? >> 4 {
-        4 => (*packet.get(16..)?.first_chunk::<4>()?).into(),
-        6 => (*packet.get(24..)?.first_chunk::<16>()?).into(),
-        _ => return None,
-    };
-    Some(address.into())
+    match packet {
+        [0x40..=0x4f, ..] => Some(Address::v4(*packet.get(16..)?.first_chunk()?)),
+        [0x60..=0x6f, ..] => Some(Address::v6(*packet.get(24..)?.first_chunk()?)),
+        _ => None,
+    }
 }

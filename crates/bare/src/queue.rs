@@ -133,7 +133,7 @@ impl Queue {
         // SAFETY: the rings live as long as the machine. The card reads the descriptor after the index, which is written
         // after it; the frame is kept, and not touched, until the card has returned it.
         unsafe {
-            ptr::write_volatile(&raw mut (*rings).descriptors[at], descriptor);
+            (&raw mut (*rings).descriptors[at]).write(descriptor);
             let place = usize::from(self.available) % SIZE;
             ptr::write_volatile(&raw mut (*rings).available.ring[place], id);
             self.available = self.available.wrapping_add(1);

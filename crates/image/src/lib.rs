@@ -95,13 +95,9 @@ pub struct Address {
 
 impl From<IpAddr> for Address {
     fn from(address: IpAddr) -> Self {
-        let number = match address {
-            IpAddr::V4(v4) => u128::from(v4.to_ipv6_mapped()),
-            IpAddr::V6(v6) => u128::from(v6),
-        };
-        Self {
-            high: (number >> 64) as u64,
-            low: number as u64,
+        match address {
+            IpAddr::V4(v4) => Self::v4(v4.octets()),
+            IpAddr::V6(v6) => Self::v6(v6.octets()),
         }
     }
 }
@@ -115,6 +111,27 @@ impl From<Address> for IpAddr {
 impl Address {
     /// No address.
     pub const NONE: Self = Self { high: 0, low: 0 };
+
+    /// An IPv4 address, as it is in a packet.
+    #[inline]
+    #[must_use]
+    pub const fn v4(octets: [u8; 4]) -> Self {
+        Self {
+            high: 0,
+            low: 0xffff << 32 | u32::from_be_bytes(octets) as u64,
+        }
+    }
+
+    /// An IPv6 address, as it is in a packet.
+    #[inline]
+    #[must_use]
+    pub const fn v6(octets: [u8; 16]) -> Self {
+        let number = u128::from_be_bytes(octets);
+        Self {
+            high: (number >> 64) as u64,
+            low: number as u64,
+        }
+    }
 
     /// A number of 64 bits that depends on all of the address.
     #[inline]

@@ -65,6 +65,13 @@ pub trait Crosses: Member + Mechanism<Crossing: Cross<Self>> {}
 
 impl<M: Member + Mechanism<Crossing: Cross<M>>> Crosses for M {}
 
+/// Calls a function that stands for itself: each mechanism has its own, or the compiler would keep in memory what all
+/// of them need together.
+#[inline(never)]
+fn apart<T>(function: impl FnOnce() -> T) -> T {
+    function()
+}
+
 /// Defines one direction of the crossing of any mechanism over the list.
 macro_rules! direction {
     (
@@ -80,8 +87,10 @@ macro_rules! direction {
         ) -> Result<Verdict, Refusal> {
             match owner.mechanism {
                 $(AnyMechanism::$name(it) => {
-                    type Its = <crate::mechanism::$module::$name as Mechanism>::Crossing;
-                    Its::$direction(&owner.known(it), packet, host, header)
+                    apart(|| {
+                        type Its = <crate::mechanism::$module::$name as Mechanism>::Crossing;
+                        Its::$direction(&owner.known(it), packet, host, header)
+                    })
                 })+
             }
         }

@@ -78,9 +78,9 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
     let at = out.headers_length();
     let family = Family::V6;
     packet.replace_front(transport.at, at, family)?;
-    mss::lower(packet, at, mss, most)
-        .and_then(|lowered| finish(packet, &out, transport, (&old, &new), computed, lowered))
-        .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
+    let failed = |Truncated| Refusal::Drop(Counter::EngineError);
+    let lowered = mss::lower(packet, at, mss, most).map_err(failed)?;
+    finish(packet, &out, transport, (&old, &new), computed, lowered).map_err(failed)?;
     if computed.is_some() {
         host.count(Counter::ChecksumComputed);
     }

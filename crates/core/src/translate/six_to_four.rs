@@ -84,9 +84,9 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
 
     let family = Family::V4;
     packet.replace_front(transport.at, HEADER, family)?;
-    mss::lower(packet, HEADER, mss, most)
-        .and_then(|lowered| finish(packet, &fields, transport, removed, &new, lowered))
-        .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
+    let failed = |Truncated| Refusal::Drop(Counter::EngineError);
+    let lowered = mss::lower(packet, HEADER, mss, most).map_err(failed)?;
+    finish(packet, &fields, transport, removed, &new, lowered).map_err(failed)?;
     if !hairpin {
         host.count(Counter::Translated6To4);
     }
