@@ -22,6 +22,7 @@
 //! * [`advise`]: the choice of a mechanism for a network
 //! * [`bound`]: the best that a network can do, by arithmetic alone
 //! * [`summary`], [`report`]: the medians of a run, and the page that shows them
+//! * `counted`: the instructions of a packet that are committed with the program
 //! * [`claims`], [`mod@diff`]: the papers' claims judged by a run, and the comparison of two runs
 //!
 //! The modules that only calculate, from [`advise`] to [`mod@diff`], need no rights. All others need root. Everything
@@ -37,6 +38,7 @@ pub mod bench;
 pub mod bound;
 pub mod checks;
 pub mod claims;
+mod counted;
 pub mod demo;
 pub mod device;
 pub mod diff;

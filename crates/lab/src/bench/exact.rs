@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     LabError, Result,
+    experiment::measure::steps,
     generator::Pace,
     measure::{Load, Path, Rate, median},
     peers::{Forwarding, Jool, KernelTunnel, Nftables, Redirect, Tayga, Tundra},
@@ -65,9 +66,15 @@ impl Counted {
     }
 }
 
+/// The name of the rows of the steps of a translation, each of which has a name of its own.
+const STEPS: &str = "steps";
+/// Programs of tests are not optimised: what is ours in user space is counted as it is released.
+const IS_RELEASED: bool = !cfg!(debug_assertions);
+
 /// Returns the names of all rows.
 pub fn names() -> Vec<&'static str> {
-    rows().into_iter().map(|row| row.name).collect()
+    let paths = rows().into_iter().map(|row| row.name);
+    paths.chain(IS_RELEASED.then_some(STEPS)).collect()
 }
 
 /// Returns the rows: references, every row of the benchmark whose path is in XDP, and what has a process. A million
@@ -120,8 +127,7 @@ fn others() -> impl Iterator<Item = (&'static str, Build)> {
     all.into_iter()
 }
 
-/// Returns the rows of what has a process, and of Jool, whose counts at full rate differ from run to run. Ours in user
-/// space is counted as it is released: programs of tests are not optimised.
+/// Returns the rows of what has a process, and of Jool, whose counts at full rate differ from run to run.
 fn processes() -> impl Iterator<Item = (&'static str, Build)> {
     let all: [(&'static str, Build); 7] = [
         // It has none: both ways to count have to agree.
@@ -147,9 +153,8 @@ fn processes() -> impl Iterator<Item = (&'static str, Build)> {
             Path::build(&Jool::Siit, &Load::six_to_four(1000))
         }),
     ];
-    let is_released = !cfg!(debug_assertions);
     all.into_iter()
-        .filter(move |(name, _)| is_released || !name.ends_with("-user"))
+        .filter(|(name, _)| IS_RELEASED || !name.ends_with("-user"))
 }
 
 /// Returns the path of a crossing through the kernel's tunnel in place of ours.
@@ -165,7 +170,7 @@ fn tunnel(kernel: KernelTunnel, crossing: usize) -> Result<Path> {
 /// A path loses packets, or the machine's clock does not count instructions.
 pub fn count(
     wanted: impl Fn(&str) -> bool,
-    mut progress: impl FnMut(&'static str, Result<f64>),
+    mut progress: impl FnMut(&str, Result<f64>),
 ) -> Result<()> {
     let mut last = None;
     for row in rows().into_iter().filter(|row| wanted(row.name)) {
@@ -178,6 +183,11 @@ pub fn count(
                 progress(row.name, Err(error));
             }
             Err(error) => return Err(error),
+        }
+    }
+    if IS_RELEASED && wanted(STEPS) {
+        for (name, count) in steps::exact()? {
+            progress(&name, Ok(count));
         }
     }
     Ok(())

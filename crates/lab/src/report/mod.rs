@@ -8,12 +8,11 @@
 //! * `style`, `plot`, `ruler`: the look of figures
 //! * `page`: the parts of the page
 //! * `papers`: the findings and the printed values of the papers
-//! * `coverage`: all figures of the papers; `exact`: the instructions of a packet
+//! * `coverage`: all figures of the papers
 //! * `csv`, `png`: the figures for other programs
 
 mod coverage;
 mod csv;
-mod exact;
 mod page;
 mod papers;
 mod plot;

@@ -13,6 +13,6 @@ mod http;
 pub(super) mod overhead;
 pub(super) mod ping;
 pub(super) mod sessions;
-pub(super) mod steps;
+pub(crate) mod steps;
 pub(super) mod tcp;
 pub mod udp;

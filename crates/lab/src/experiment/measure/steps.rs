@@ -24,7 +24,7 @@ use isthmus_engine::{
 use isthmus_gateway::{capture, config};
 
 use super::super::{profile::Profile, subject::Subject};
-use crate::{LabError, Result, plan, results::Point};
+use crate::{LabError, Result, measure::median, plan, results::Point};
 
 /// The repetitions between two readings of the clock.
 const BATCH: u32 = 2000;
@@ -109,6 +109,9 @@ enum Family {
     Six,
 }
 
+/// The directions, by the family of the packets that come.
+const WAYS: [(Family, &str); 2] = [(Family::Four, "4to6"), (Family::Six, "6to4")];
+
 /// Returns both ends of the packets in IPv6, by prefix. In IPv4 they are the plan's.
 fn ends(prefix: &Prefix) -> [Ipv6Addr; 2] {
     [plan::HOST6_AS_IPV4, plan::HOST4].map(|address| Ipv6Addr::from(prefix.embed(address.into())))
@@ -160,39 +163,64 @@ fn packet(protocol: Protocol, family: Family, prefix: &Prefix) -> Vec<u8> {
 
 /// Measures each step by itself, and the whole.
 pub(crate) fn all(_: &Subject, profile: Profile) -> Result<Vec<Point>> {
-    let prefix = prefix(96)?;
     let mut points = Vec::new();
-    for (family, way) in [(Family::Four, "4to6"), (Family::Six, "6to4")] {
-        let mut add = |step: &str, samples: Vec<f64>| {
-            points.extend(Point::of(&format!("{way} {step}"), 0.0, &samples));
-        };
+    each(profile, |step, samples| {
+        points.extend(Point::of(step, 0.0, &samples));
+    })?;
+    Ok(points)
+}
+
+/// Calls a function with the samples of each step, by its name: the direction and the step.
+fn each(profile: Profile, mut add: impl FnMut(&str, Vec<f64>)) -> Result<()> {
+    let prefix = prefix(96)?;
+    for (family, way) in WAYS {
+        let mut add = |step: &str, samples: Vec<f64>| add(&format!("{way} {step}"), samples);
         let bytes = packet(Protocol::Udp, family, &prefix);
         add("parse", parse(profile, family, &bytes));
         add("address", address(profile, family, &prefix));
         add("header", whole(profile, &bytes, 96)?);
         for protocol in Protocol::ALL {
             let bytes = packet(protocol, family, &prefix);
-            add(
-                protocol.name(),
-                checksum(profile, protocol, family, &prefix, &bytes),
-            );
+            let samples = checksum(profile, protocol, family, &prefix, &bytes);
+            add(protocol.name(), samples);
         }
     }
-    Ok(points)
+    Ok(())
 }
 
 /// Measures the whole translation, by the length of the prefix.
 pub(crate) fn by_prefix(_: &Subject, profile: Profile) -> Result<Vec<Point>> {
     let mut points = Vec::new();
+    each_prefix(profile, |way, length, samples| {
+        points.extend(Point::of(way, f64::from(length), &samples));
+    })?;
+    Ok(points)
+}
+
+/// Calls a function with the samples of the whole translation, by direction and length of the prefix.
+fn each_prefix(profile: Profile, mut add: impl FnMut(&str, u8, Vec<f64>)) -> Result<()> {
     for length in LENGTHS {
         let prefix = prefix(length)?;
-        for (family, way) in [(Family::Four, "4to6"), (Family::Six, "6to4")] {
+        for (family, way) in WAYS {
             let bytes = packet(Protocol::Udp, family, &prefix);
-            let samples = whole(profile, &bytes, length)?;
-            points.extend(Point::of(way, f64::from(length), &samples));
+            add(way, length, whole(profile, &bytes, length)?);
         }
     }
-    Ok(points)
+    Ok(())
+}
+
+/// Counts the instructions of each step and of the whole by the length of the prefix, where a nanosecond is an instruction:
+/// `step-4to6-header`, `step-6to4-prefix-32`.
+pub(crate) fn exact() -> Result<Vec<(String, f64)>> {
+    let mut counts = Vec::new();
+    let mut add = |row, mut samples: Vec<f64>| counts.push((row, median(&mut samples) * 1e9));
+    each(Profile::Smoke, |step, samples| {
+        add(format!("step-{}", step.replace(' ', "-")), samples);
+    })?;
+    each_prefix(Profile::Smoke, |way, length, samples| {
+        add(format!("step-{way}-prefix-{length}"), samples);
+    })?;
+    Ok(counts)
 }
 
 fn prefix(length: u8) -> Result<Prefix> {

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use crate::{
     advise::{self, BrState, CeRouters, Core, Hosts, Inbound, Needs, Peers},
-    amount,
-    report::{exact, style::is_native},
+    amount, counted,
+    report::style::is_native,
     results::{Better, Quantity, SubjectInfo},
     summary::{ExperimentSummary, Figure, Line, Summary},
 };
@@ -32,9 +32,9 @@ pub(super) fn cards(summary: &Summary<'_>) -> Markup {
                 }
             }
             p.about {
-                "Cost: instructions of a packet, counted exactly: of ours in XDP, or of the one that is named if it is another’s (Linux " (exact::kernel())
+                "Cost: instructions of a packet, counted exactly: of ours in XDP, or of the one that is named if it is another’s (Linux " (counted::kernel())
                 "); they count work and not cache misses. × is by the kernel’s forwarding"
-                @if let Some(native) = exact::native() { ", which takes " (amount::grouped(native)) }
+                @if let Some(native) = counted::native() { ", which takes " (amount::grouped(native)) }
                 ". All else is this run’s, by the wall clock, of the implementation that is named."
             }
         }
@@ -180,7 +180,7 @@ fn rows(
         let answers = summary.experiment(experiment)?;
         figure(answers, &best?.name, series).map(|figure| (answers.experiment.quantity, figure))
     };
-    let exact = exact::of(mechanism).or_else(|| exact::of_another(&best?.name));
+    let exact = counted::of(mechanism).or_else(|| counted::of_another(&best?.name));
     let exact = exact.map(|exact| {
         html! {
             (amount::grouped(exact.instructions)) " instr. " small { (amount::number(exact.by_native)) " ×" }

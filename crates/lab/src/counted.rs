@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::OnceLock};
 use serde::Deserialize;
 
 /// The counts that are committed with the program.
-const COMMITTED: &str = include_str!("../../../../bench/exact.json");
+const COMMITTED: &str = include_str!("../../../bench/exact.json");
 /// The path without a subject, whose instructions are the tester's.
 const ALONE: &str = "bare-xdp-redirect";
 /// The kernel's forwarding.
@@ -40,11 +40,11 @@ struct Counts {
 
 /// A count.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Exact {
+pub(crate) struct Exact {
     /// The instructions that a packet takes, without the tester's, in the dearest direction and role.
-    pub(super) instructions: f64,
+    pub(crate) instructions: f64,
     /// The same by that of the kernel's forwarding.
-    pub(super) by_native: f64,
+    pub(crate) by_native: f64,
 }
 
 fn counts() -> &'static Counts {
@@ -53,7 +53,7 @@ fn counts() -> &'static Counts {
 }
 
 /// Returns the release of the kernel under which was counted.
-pub(super) fn kernel() -> &'static str {
+pub(crate) fn kernel() -> &'static str {
     &counts().kernel
 }
 
@@ -64,7 +64,7 @@ fn beyond(row: &str) -> Option<f64> {
 }
 
 /// Returns the count of a subject that is none of ours, such as `nat44-nftables`: the dearer of both directions.
-pub(super) fn of_another(subject: &str) -> Option<Exact> {
+pub(crate) fn of_another(subject: &str) -> Option<Exact> {
     let rows = counts().instructions.keys().filter(|row| {
         let one = WAYS
             .iter()
@@ -79,12 +79,12 @@ pub(super) fn of_another(subject: &str) -> Option<Exact> {
 }
 
 /// Returns the count of the kernel's forwarding.
-pub(super) fn native() -> Option<f64> {
+pub(crate) fn native() -> Option<f64> {
     beyond(NATIVE)
 }
 
 /// Returns the count of a mechanism by ours in XDP, if there is one.
-pub(super) fn of(mechanism: &str) -> Option<Exact> {
+pub(crate) fn of(mechanism: &str) -> Option<Exact> {
     let (_, begins) = ROWS
         .iter()
         .find(|(name, _)| name.eq_ignore_ascii_case(mechanism))?;
