@@ -5,12 +5,13 @@
 //!
 //! * [`write()`]: all files of a report
 //! * [`page()`]: the page alone
-//! * `style`, `plot`, `ruler`: the look of figures
+//! * `style`, `plot`, `ruler`: the look of figures; `best`: the subject that stands for others
 //! * `page`: the parts of the page
 //! * `papers`: the findings and the printed values of the papers
 //! * `coverage`: all figures of the papers; `exact`: the instructions of a packet
 //! * `csv`, `png`: the figures for other programs
 
+mod best;
 mod coverage;
 mod csv;
 mod exact;
