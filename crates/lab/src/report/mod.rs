@@ -106,7 +106,7 @@ pub fn page(summary: &Summary<'_>) -> String {
 
 /// Returns an experiment's plots as one picture, in SVG; `None` if it has no figures.
 pub fn picture(summary: &Summary<'_>, answers: &ExperimentSummary<'_>) -> Option<String> {
-    plot::image(summary.run, answers).map(|picture| fit_for_markup(picture.into_string()))
+    plot::image(summary, answers).map(|picture| fit_for_markup(picture.into_string()))
 }
 
 /// Replaces characters that HTML and XML forbid, escaped or not, by a mark.

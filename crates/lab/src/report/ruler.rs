@@ -134,6 +134,18 @@ impl Ruler {
         }
     }
 
+    /// Returns as many ticks as have room beside each other: all, or the powers of ten, or every second, third and so on.
+    pub(super) fn with_room(&self, apart: impl Fn(f64, f64) -> bool) -> Vec<f64> {
+        let is_power = |tick: &f64| (tick.log10() - tick.log10().round()).abs() < 1e-9;
+        let powers: Vec<f64> = self.ticks.iter().copied().filter(is_power).collect();
+        let powers = (self.scale == Scale::Logarithmic && powers.len() > 1).then_some(powers);
+        let every = |step| self.ticks.iter().copied().step_by(step).collect();
+        let some = powers.into_iter().chain((2..=self.ticks.len()).map(every));
+        let fits = |ticks: &Vec<f64>| ticks.windows(2).all(|pair| apart(pair[0], pair[1]));
+        let choices = std::iter::once(self.ticks.clone()).chain(some);
+        choices.into_iter().find(fits).unwrap_or_default()
+    }
+
     /// Returns the greatest value by size, for the choice of a unit.
     pub(super) fn largest(&self) -> f64 {
         let sizes = self.ticks.iter().map(|tick| tick.abs());

@@ -1,11 +1,11 @@
-//! Bars: one group for each subject, in it a bar for each series.
+//! Bars: one group for each subject, in it a bar for each series, at the only place of an axis if there is one.
 
 use maud::{Markup, html};
 
-use super::{Plot, WIDTH, key};
+use super::{Panel, Plot, WIDTH};
 use crate::{
     amount,
-    report::{ruler::Ruler, style::Look},
+    report::{ruler::Ruler, style::Look, words},
     results::{Run, SubjectInfo},
     summary::{ExperimentSummary, Figure, Line},
 };
@@ -14,6 +14,8 @@ const LEFT: f64 = 8.0;
 const RIGHT: f64 = WIDTH - 12.0;
 /// The height of a subject's name.
 const NAME: f64 = 24.0;
+/// The height of the name of a place on the axis.
+const PLACE: f64 = 34.0;
 /// The height of a bar with its text, which is above it, or beside the name if the subject has only one bar.
 const BAR: f64 = 14.0;
 const LABEL: f64 = 20.0;
@@ -85,7 +87,7 @@ impl<'s, 'a> Group<'s, 'a> {
         let single = self.lines.len() == 1;
         let x = |value| lengths.x(value);
         html! {
-            g class={"line bars " (look.hue)} data-key=(key(answers, self.lines[0])) {
+            g class={"line bars " (look.hue)} {
                 text.who x=(LEFT) y=(self.top + 16.0) { (self.subject.name) }
                 @for (line, figure, y) in &self.bars {
                     @let (from, to) = (x(0.0), x(figure.value()));
@@ -123,7 +125,8 @@ impl<'s, 'a> Group<'s, 'a> {
 /// Returns the bars of all subjects and series.
 pub(super) fn plot(run: &Run, answers: &ExperimentSummary<'_>) -> Plot {
     let lengths = Lengths::of(answers);
-    let mut y = 4.0;
+    let place = place(answers);
+    let mut y = if place.is_some() { PLACE } else { 4.0 };
     let mut groups = Vec::new();
     for subject in answers.subjects() {
         let group = Group::at(y, answers, subject);
@@ -132,7 +135,21 @@ pub(super) fn plot(run: &Run, answers: &ExperimentSummary<'_>) -> Plot {
     }
     Plot {
         series: None,
-        height: y,
-        body: html! { @for group in &groups { (group) } },
+        panels: vec![Panel {
+            mechanism: None,
+            width: WIDTH,
+            height: y,
+            body: html! {
+                @if let Some(place) = place { text.name x=(LEFT) y="16" { (place) } }
+                @for group in &groups { (group) }
+            },
+        }],
     }
+}
+
+/// Returns the place on the axis in words, if there is an axis.
+fn place(answers: &ExperimentSummary<'_>) -> Option<String> {
+    let axis = answers.experiment.over.as_ref()?;
+    let at = answers.places().first().copied()?;
+    Some(format!("{}: {}", axis.name, words::place(axis, at)))
 }
