@@ -11,7 +11,10 @@ const STYLE: &str = include_str!("image.css");
 const HEAD: f64 = 44.0;
 const CAPTION: f64 = 26.0;
 const ENTRY: f64 = 22.0;
-const COLUMNS: usize = 3;
+/// The width of an entry.
+const NAME: f64 = 208.0;
+/// The most panels beside each other.
+const COLUMNS: usize = 4;
 
 /// Returns an SVG document with title, plots and legend; `None` if there are no figures.
 pub(in crate::report) fn image(
@@ -33,21 +36,22 @@ pub(in crate::report) fn image(
                 panels.push(html! { g transform=(format!("translate({x} {y})")) { (panel.body) } });
                 x += panel.width;
             }
-            y += row[0].height;
+            y += row.iter().map(|panel| panel.height).fold(0.0, f64::max);
         }
     }
     let legend = plots.legend.iter().flat_map(|legend| &legend.entries);
     let entries: Vec<&Entry<'_>> = legend.filter(|entry| entry.is_shown).collect();
+    let beside = (width / NAME) as usize;
     let legend = entries.iter().enumerate().map(|(number, entry)| {
-        let x = 8.0 + (number % COLUMNS) as f64 * (width - 16.0) / COLUMNS as f64;
-        let y = y + 12.0 + (number / COLUMNS) as f64 * ENTRY;
+        let x = 8.0 + (number % beside) as f64 * NAME;
+        let y = y + 12.0 + (number / beside) as f64 * ENTRY;
         html! {
             (entry.sample(summary.run, x, y))
             text.tick x=(x + 36.0) y=(y + 10.0) { (entry.name()) }
         }
     });
     let legend: Vec<Markup> = legend.collect();
-    let height = y + 20.0 + entries.len().div_ceil(COLUMNS) as f64 * ENTRY;
+    let height = y + 20.0 + entries.len().div_ceil(beside) as f64 * ENTRY;
     Some(html! {
         svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {width} {height}"))
             width=(width) height=(height) {

@@ -150,7 +150,7 @@ impl Panel {
     /// in the page.
     pub(super) fn element(&self, id: &str, title: &str, description: &str) -> Markup {
         html! {
-            svg.plot.small[self.mechanism.is_some()] viewBox=(format!("0 0 {} {}", self.width, self.height))
+            svg.plot.small[self.width < WIDTH] viewBox=(format!("0 0 {} {}", self.width, self.height))
                 role="img" aria-labelledby={(id) "-title " (id) "-about"} {
                 title id={(id) "-title"} { (title) }
                 desc id={(id) "-about"} { (description) }
