@@ -220,6 +220,22 @@ mod tests {
     }
 
     #[test]
+    fn as_many_ticks_as_have_room() {
+        let ruler = Ruler::over(Scale::Linear, &[0.0, 100.0]);
+        let apart = |least: f64| move |one, other| other - one >= least;
+        close(
+            &ruler.with_room(apart(20.0)),
+            &[0.0, 20.0, 40.0, 60.0, 80.0, 100.0],
+        );
+        close(&ruler.with_room(apart(50.0)), &[0.0, 60.0]);
+        close(&ruler.with_room(apart(500.0)), &[0.0]);
+        // Of a logarithmic axis the powers of ten are better than every second tick.
+        let ruler = Ruler::over(Scale::Logarithmic, &[2.0, 2000.0]);
+        let ratio = |one: f64, other: f64| other / one >= 3.0;
+        close(&ruler.with_room(ratio), &[10.0, 100.0, 1000.0]);
+    }
+
+    #[test]
     fn places_are_where_they_belong() {
         let ruler = Ruler::over(Scale::Logarithmic, &[1.0, 10000.0]);
         assert!((ruler.place(100.0) - 0.5).abs() < 1e-9);

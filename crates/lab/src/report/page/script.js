@@ -179,7 +179,9 @@
                     const place = places.get(point.ownerSVGElement);
                     const [x, y] = point.dataset.p.split(" ").map(Number);
                     const isBar = point.matches(".bar");
-                    const away = Math.hypot(
+                    // Native forwarding is behind what it is compared with.
+                    const behind = point.matches(".native > *") ? 6 : 0;
+                    const away = behind + Math.hypot(
                         isBar ? 0 : x * place.a + place.e - event.clientX,
                         y * place.d + place.f - event.clientY,
                     );
