@@ -172,11 +172,11 @@
         }
         for (const box of all(".scroll", card)) {
             box.addEventListener("pointermove", (event) => {
-                const places = new Map(all("svg", box).map((svg) => [svg, svg.getScreenCTM()]));
+                const svg = event.target.closest("svg");
+                const place = svg?.getScreenCTM();
                 let nearest = null;
                 let least = 28;
-                for (const point of visible(box)) {
-                    const place = places.get(point.ownerSVGElement);
+                for (const point of svg ? visible(svg) : []) {
                     const [x, y] = point.dataset.p.split(" ").map(Number);
                     const isBar = point.matches(".bar");
                     // Native forwarding is behind what it is compared with.

@@ -69,9 +69,9 @@ impl<'a> Legend<'a> {
 
     /// Returns the key and the entry of a subject; `None` if it is part of the band.
     pub(super) fn find(&self, subject: &SubjectInfo) -> Option<(usize, &Entry<'a>)> {
-        let entries = self.entries.iter().enumerate();
+        let mut entries = self.entries.iter().enumerate();
         let is_it = |entry: &Entry<'_>| entry.subject.is_some_and(|one| one.name == subject.name);
-        entries.into_iter().find(|(_, entry)| is_it(entry))
+        entries.find(|(_, entry)| is_it(entry))
     }
 
     /// Returns the key of native forwarding, if it is a band.

@@ -57,6 +57,7 @@ impl<'s> OverAxis<'s, '_> {
         }
     }
 
+    /// Returns the frame in which all lines of a series and the band have room.
     fn frame(&self, lines: &[&Line<'_>], band: &Band, shows: Shows) -> Frame {
         let quantity = self.answers.experiment.quantity;
         let figures = || lines.iter().flat_map(|line| &line.figures);

@@ -37,13 +37,13 @@ pub(super) struct Plots<'a> {
 pub(super) struct Plot {
     /// The series that it shows, or all of them if absent.
     pub(super) series: Option<String>,
-    /// Its pictures: one, or one for each mechanism.
+    /// Its pictures: one, or one for each mechanism or column.
     pub(super) panels: Vec<Panel>,
 }
 
 /// A picture of a plot.
 pub(super) struct Panel {
-    /// The mechanism that it shows, or all of them if absent.
+    /// The mechanism, if it shows only one of several.
     pub(super) mechanism: Option<String>,
     /// Its size in its own units.
     width: f64,

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use isthmus_lab::report;
+use isthmus_lab::{report, results::Quantity};
 use serde_json::{Value, json};
 
 use super::{
     devtools::{Page, chromium},
     laboratory::laboratory,
+    made_up::MadeUp,
 };
 
 /// The names of the subjects in the comparison, in their order.
@@ -78,6 +79,23 @@ fn the_page_works_in_a_browser() {
             "{request}"
         );
     }
+    columns_of_bars(&mut page);
+}
+
+/// Checks that the bar under the pointer is meant, and not one at the same height in another column.
+fn columns_of_bars(page: &mut Page) {
+    let mut made_up = MadeUp::new();
+    made_up.experiment("one", Quantity::Loss, None);
+    for number in 0..13 {
+        made_up.line("one", &format!("nat64-{number}"), "udp", &[(0.0, 0.5)]);
+    }
+    let place = tempfile::tempdir().unwrap();
+    let written = report::write(&made_up.summary(), place.path()).unwrap();
+    page.visit(&written.index);
+    // Four, four, four and one.
+    page.hover(".card svg:nth-of-type(3) .line:nth-of-type(2) .bar");
+    let text = page.eval("document.querySelector('#tip').innerText");
+    assert!(text.as_str().unwrap().starts_with("nat64-9, udp"), "{text}");
 }
 
 fn plots_are_there(page: &mut Page) {
