@@ -366,7 +366,12 @@ impl Figure {
     /// Returns how near it is to the bound: 1 is as good as the model allows. Values of which less is better divide
     /// the bound, the others are divided by it.
     pub fn efficiency(&self, quantity: Quantity) -> Option<f64> {
-        let (value, bound) = (self.value(), self.bound?);
+        self.share_of_bound(quantity, self.value())
+    }
+
+    /// Returns how near a value at this place is to the bound, as [`Self::efficiency`] does for the median.
+    pub fn share_of_bound(&self, quantity: Quantity, value: f64) -> Option<f64> {
+        let bound = self.bound?;
         let share = match quantity.better() {
             Better::Higher => value / bound,
             Better::Lower => bound / value,
@@ -412,6 +417,11 @@ impl Figure {
 /// `nat64` or `native ipv4`.
 pub fn is_of(subject: &SubjectInfo, mechanism: &str) -> bool {
     subject.mechanism.to_lowercase() == mechanism
+}
+
+/// Returns whether a subject is an implementation of ours.
+pub fn is_ours(subject: &SubjectInfo) -> bool {
+    subject.implementation.starts_with("Isthmus")
 }
 
 /// Returns the median; `None` if there are no values.

@@ -1,7 +1,7 @@
 //! The evidence for and against a claim, and its judgement.
 
 use super::{ALMOST_ALL, Comparison, Found, Judgement, Verdict, relation::Relation};
-use crate::summary::{ExperimentSummary, Line, Summary, is_of};
+use crate::summary::{ExperimentSummary, Line, Summary, is_of, is_ours};
 
 /// The evidence so far.
 #[derive(Debug, Default)]
@@ -88,8 +88,8 @@ impl Evidence {
         let find = |mechanism: &str, engine: Option<&str>| {
             answers.lines.iter().find(|line| {
                 let suits = engine.is_none_or(|engine| {
-                    let ours = line.subject.implementation.starts_with("Isthmus");
-                    mechanism.starts_with("native") || ours && line.subject.engine == engine
+                    let ours = is_ours(line.subject) && line.subject.engine == engine;
+                    mechanism.starts_with("native") || ours
                 });
                 is_of(line.subject, mechanism) && line.series == series && suits
             })

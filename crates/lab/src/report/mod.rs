@@ -5,12 +5,13 @@
 //!
 //! * [`write()`]: all files of a report
 //! * [`page()`]: the page alone
-//! * `style`, `plot`, `ruler`: the look of figures
+//! * `style`, `plot`, `ruler`: the look of figures; `best`: the subject that stands for others
 //! * `page`: the parts of the page
 //! * `papers`: the findings and the printed values of the papers
 //! * `coverage`: all figures of the papers
 //! * `csv`, `png`: the figures for other programs
 
+mod best;
 mod coverage;
 mod csv;
 mod page;
@@ -104,7 +105,7 @@ pub fn page(summary: &Summary<'_>) -> String {
 
 /// Returns an experiment's plots as one picture, in SVG; `None` if it has no figures.
 pub fn picture(summary: &Summary<'_>, answers: &ExperimentSummary<'_>) -> Option<String> {
-    plot::image(summary.run, answers).map(|picture| fit_for_markup(picture.into_string()))
+    plot::image(summary, answers).map(|picture| fit_for_markup(picture.into_string()))
 }
 
 /// Replaces characters that HTML and XML forbid, escaped or not, by a mark.

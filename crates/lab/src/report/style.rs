@@ -20,10 +20,14 @@ pub(super) struct Look {
     filled: bool,
 }
 
-/// Returns whether a subject is native forwarding, with which mechanisms are compared.
+/// Returns whether a subject is no mechanism, but one that mechanisms are compared with: native forwarding or a cable.
 pub(super) fn is_native(subject: &SubjectInfo) -> bool {
-    let mechanism = subject.mechanism.to_lowercase();
-    mechanism.starts_with("native") || mechanism.starts_with("one link")
+    is_forwarding(subject) || subject.mechanism.to_lowercase().starts_with("one link")
+}
+
+/// Returns whether a subject is native forwarding.
+pub(super) fn is_forwarding(subject: &SubjectInfo) -> bool {
+    subject.mechanism.to_lowercase().starts_with("native")
 }
 
 impl Look {

@@ -5,18 +5,10 @@ use maud::{Markup, html};
 use crate::{
     advise::{self, BrState, CeRouters, Core, Hosts, Inbound, Needs, Peers},
     amount, counted,
-    report::style::is_native,
-    results::{Better, Quantity, SubjectInfo},
-    summary::{ExperimentSummary, Figure, Line, Summary},
+    report::{best::best, style::is_native},
+    results::{Quantity, SubjectInfo},
+    summary::{ExperimentSummary, Figure, Summary},
 };
-
-/// The experiments whose best value makes an implementation the best, the first that has any.
-const BEST_BY: [&str; 4] = [
-    "rfc8219/throughput",
-    "paper-002/throughput-tcp",
-    "paper-004/round-trip",
-    "rfc8219/dns64",
-];
 
 /// Returns the cards, and the switches that put them in order.
 pub(super) fn cards(summary: &Summary<'_>) -> Markup {
@@ -155,7 +147,7 @@ fn orders(mechanisms: &[&str]) -> String {
 }
 
 fn card(summary: &Summary<'_>, mechanism: &str, number: usize) -> Markup {
-    let best = best(summary, mechanism);
+    let best = best(summary, |subject| subject.mechanism == mechanism);
     let rows = rows(summary, mechanism, best);
     html! {
         li data-card=(number) {
@@ -205,53 +197,6 @@ fn rows(
         ("Breaks", breaks(summary, best)),
         ("Sure", sure(summary, best)),
     ]
-}
-
-/// Returns the best implementation of a mechanism: the first of those with the best value, over its directions the worse
-/// one.
-fn best<'a>(summary: &Summary<'a>, mechanism: &str) -> Option<&'a SubjectInfo> {
-    let of_mechanism = |line: &&Line<'_>| line.subject.mechanism == mechanism;
-    for name in BEST_BY {
-        let Some(answers) = summary.experiment(name) else {
-            continue;
-        };
-        let better = answers.experiment.quantity.better();
-        let mut found: Vec<(&SubjectInfo, f64)> = Vec::new();
-        for line in answers.lines.iter().filter(of_mechanism) {
-            let Some(value) = line.figures.last().map(Figure::value) else {
-                continue;
-            };
-            match found
-                .iter_mut()
-                .find(|(subject, _)| subject.name == line.subject.name)
-            {
-                Some((_, worst)) => {
-                    *worst = match better {
-                        Better::Lower => worst.max(value),
-                        Better::Higher => worst.min(value),
-                    }
-                }
-                None => found.push((line.subject, value)),
-            }
-        }
-        let rank = |value: f64| match better {
-            Better::Lower => value,
-            Better::Higher => -value,
-        };
-        let best = found
-            .iter()
-            .min_by(|one, other| rank(one.1).total_cmp(&rank(other.1)));
-        if let Some((subject, _)) = best {
-            return Some(subject);
-        }
-    }
-    let subjects = summary
-        .experiments
-        .iter()
-        .flat_map(|answers| answers.subjects());
-    subjects
-        .into_iter()
-        .find(|subject| subject.mechanism == mechanism)
 }
 
 /// Returns a subject's figure of the first of these series that it has, in the middle of the axis.

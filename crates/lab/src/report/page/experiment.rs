@@ -7,21 +7,21 @@ use crate::{
     amount,
     report::{
         papers::{self, Printed},
-        plot::{self, Plot},
-        style::Look,
+        plot::{self, Legend, Panel, Plot, Plots},
         words,
     },
     results::{Axis, Quantity, Run},
-    summary::{ExperimentSummary, Figure, is_of},
+    summary::{ExperimentSummary, Figure, Summary, is_of},
 };
 
 /// Returns the figure with its surroundings.
-pub(super) fn figure(run: &Run, shown: &Shown<'_, '_>, pictures: bool) -> Markup {
+pub(super) fn figure(summary: &Summary<'_>, shown: &Shown<'_, '_>, pictures: bool) -> Markup {
     let answers = shown.answers;
     let experiment = answers.experiment;
     let id = format!("e{}", shown.number);
     // The results of applications are easier to read as a table.
     let is_matrix = experiment.quantity == Quantity::Works;
+    let plots = Plots::of(summary, answers);
     html! {
         article.card id=(id) aria-labelledby={(id) "-head"} {
             h4 id={(id) "-head"} { (experiment.title) }
@@ -29,9 +29,9 @@ pub(super) fn figure(run: &Run, shown: &Shown<'_, '_>, pictures: bool) -> Markup
             @if let Some(finding) = papers::finding(&experiment.name) {
                 p.finding { span { "The paper: " } (finding) }
             }
-            @if is_matrix { (applications::matrix(answers)) } @else { (panels(run, answers, &id)) }
+            @if is_matrix { (applications::matrix(answers)) } @else { (panels(summary.run, answers, &plots, &id)) }
             (beside(answers))
-            (notes(answers))
+            @if !is_matrix { (notes(answers, &plots)) }
             (table(answers, experiment.name.starts_with("rfc")))
             details {
                 summary { "How it was measured" }
@@ -52,14 +52,13 @@ pub(super) fn figure(run: &Run, shown: &Shown<'_, '_>, pictures: bool) -> Markup
 }
 
 /// Returns the plots, of which one is shown at a time, and the legend.
-fn panels(run: &Run, answers: &ExperimentSummary<'_>, id: &str) -> Markup {
-    let plots = plot::plots(run, answers);
+fn panels(run: &Run, answers: &ExperimentSummary<'_>, shown: &Plots<'_>, id: &str) -> Markup {
+    let plots = &shown.all;
     let main = plot::main_series(answers);
     let chosen = plots
         .iter()
         .position(|plot| plot.series.as_deref() == main)
         .unwrap_or(0);
-    let over_axis = plots.iter().any(|plot| plot.series.is_some());
     html! {
         @if plots.len() > 1 {
             div.tabs role="group" aria-label="Series" {
@@ -78,29 +77,36 @@ fn panels(run: &Run, answers: &ExperimentSummary<'_>, id: &str) -> Markup {
                 }
                 div.scroll tabindex="0" role="group"
                     aria-label="Plot; arrow keys go from value to value" {
-                    (plot.element(&format!("{id}-{number}-plot"), &title(answers, plot), &about(answers)))
+                    @for (place, panel) in plot.panels.iter().enumerate() {
+                        (panel.element(&format!("{id}-{number}-{place}"), &title(answers, plot, panel), &about(answers, panel)))
+                    }
                 }
             }
         }
-        @if over_axis { (legend(run, answers)) }
+        @if let Some(legend) = &shown.legend {
+            (buttons(run, legend, has(answers, shown, |figure| figure.bound.is_some())))
+        }
     }
 }
 
-fn title(answers: &ExperimentSummary<'_>, plot: &Plot) -> String {
-    match &plot.series {
-        Some(series) => format!("{}: {series}", answers.experiment.title),
-        None => answers.experiment.title.clone(),
-    }
+fn title(answers: &ExperimentSummary<'_>, plot: &Plot, panel: &Panel) -> String {
+    let parts = [
+        Some(&answers.experiment.title),
+        plot.series.as_ref(),
+        panel.mechanism.as_ref(),
+    ];
+    let parts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
+    parts.join(": ")
 }
 
-/// Describes the plot in words: its axes, and the best and the worst subject in the middle.
-fn about(answers: &ExperimentSummary<'_>) -> String {
+/// Describes a picture in words: its axes and its subjects.
+fn about(answers: &ExperimentSummary<'_>, panel: &Panel) -> String {
     let quantity = answers.experiment.quantity;
-    let subjects: Vec<&str> = answers
-        .subjects()
-        .iter()
-        .map(|subject| subject.name.as_str())
-        .collect();
+    let subjects = answers.subjects().into_iter().filter(|subject| {
+        let mechanism = panel.mechanism.as_ref();
+        mechanism.is_none_or(|mechanism| *mechanism == subject.mechanism)
+    });
+    let subjects: Vec<&str> = subjects.map(|subject| subject.name.as_str()).collect();
     let over = answers.experiment.over.as_ref();
     let over = over.map_or_else(String::new, |axis| format!(" over {}", axis.name));
     format!(
@@ -110,20 +116,19 @@ fn about(answers: &ExperimentSummary<'_>) -> String {
     )
 }
 
-fn legend(run: &Run, answers: &ExperimentSummary<'_>) -> Markup {
+/// Returns the legend, whose entries are buttons. `bounds` says whether there are any.
+fn buttons(run: &Run, legend: &Legend<'_>, bounds: bool) -> Markup {
     html! {
         ul.legend aria-label="Subjects: press to hide or show" {
-            @for (key, subject) in answers.subjects().into_iter().enumerate() {
+            @for (key, entry) in legend.entries.iter().enumerate() {
                 li {
-                    button type="button" aria-pressed="true" data-key=(key) data-mechanism=(subject.mechanism) {
-                        svg.sample viewBox="0 0 28 12" aria-hidden="true" {
-                            (Look::of(run, subject).sample(0.0, 0.0))
-                        }
-                        (subject.name)
+                    button type="button" aria-pressed=(entry.is_shown) data-key=(key) {
+                        svg.sample viewBox="0 0 28 12" aria-hidden="true" { (entry.sample(run, 0.0, 0.0)) }
+                        (entry.name())
                     }
                 }
             }
-            @if has(answers, |figure| figure.bound.is_some()) {
+            @if bounds {
                 li.bound-key {
                     svg.sample viewBox="0 0 28 12" aria-hidden="true" {
                         path.bound d="M0 6h28" {}
@@ -135,12 +140,14 @@ fn legend(run: &Run, answers: &ExperimentSummary<'_>) -> Markup {
     }
 }
 
-fn has(answers: &ExperimentSummary<'_>, wanted: impl Fn(&Figure) -> bool) -> bool {
-    answers
-        .lines
-        .iter()
-        .flat_map(|line| &line.figures)
-        .any(wanted)
+/// Returns whether there is such a figure among those that are drawn by themselves.
+fn has(
+    answers: &ExperimentSummary<'_>,
+    plots: &Plots<'_>,
+    wanted: impl Fn(&Figure) -> bool,
+) -> bool {
+    let drawn = answers.lines.iter().filter(|line| plots.draw(line));
+    drawn.flat_map(|line| &line.figures).any(wanted)
 }
 
 /// Returns the values that the paper prints, and those that were measured here at the same place.
@@ -216,14 +223,20 @@ fn here(answers: &ExperimentSummary<'_>, printed: &Printed) -> Vec<String> {
 }
 
 /// Returns the explanation of marks, if there are any.
-fn notes(answers: &ExperimentSummary<'_>) -> Markup {
+fn notes(answers: &ExperimentSummary<'_>, plots: &Plots<'_>) -> Markup {
     let quantity = answers.experiment.quantity;
-    let limited = has(answers, |figure| figure.limited(quantity));
-    let spread = has(answers, |figure| figure.spread.is_some());
-    let impossible = has(answers, |figure| figure.beats_its_bound(quantity));
+    let figures = || answers.lines.iter().flat_map(|line| &line.figures);
+    let limited = figures().any(|figure| figure.limited(quantity));
+    let impossible = figures().any(|figure| figure.beats_its_bound(quantity));
+    let spread = has(answers, plots, |figure| figure.spread.is_some());
+    let legend = plots.legend.as_ref();
+    let band = legend.is_some_and(|legend| legend.band().is_some());
+    let hidden = legend.is_some_and(|legend| legend.entries.iter().any(|entry| !entry.is_shown));
     html! {
-        @if spread || limited || impossible {
+        @if spread || limited || impossible || band || hidden {
             p.notes {
+                @if band { "Grey: native forwarding, from its least to its greatest value. " }
+                @if hidden { "Of our engines the best is shown; press a name to see another. " }
                 @if spread { "Whiskers: first to 99th percentile. " }
                 @if limited {
                     "Ringed, or with †: more than half of the value may be the tester’s own, so the subject may be better \

@@ -187,7 +187,7 @@ fn is_smoke(summary: &Summary<'_>) -> bool {
     summary.run.profile == "smoke"
 }
 
-/// Returns the experiments of one paper or standard.
+/// Returns the experiments of one paper or standard; nothing if the run has none of them.
 fn group(
     summary: &Summary<'_>,
     shown: &[Shown<'_, '_>],
@@ -197,13 +197,12 @@ fn group(
     let of_source = |one: &&Shown<'_, '_>| source_of(&one.answers.experiment.name) == source.name;
     let experiments: Vec<_> = shown.iter().filter(of_source).collect();
     html! {
-        h3 id=(source.name) { (source.title) }
-        p.about { (source.about) }
-        @if experiments.is_empty() {
-            p.none { "This run has none of its experiments." }
-        }
-        div.figures {
-            @for one in experiments { (experiment::figure(summary.run, one, pictures)) }
+        @if !experiments.is_empty() {
+            h3 id=(source.name) { (source.title) }
+            p.about { (source.about) }
+            div.figures {
+                @for one in experiments { (experiment::figure(summary, one, pictures)) }
+            }
         }
     }
 }
@@ -217,7 +216,7 @@ fn others(summary: &Summary<'_>, shown: &[Shown<'_, '_>], pictures: bool) -> Mar
         @if !experiments.is_empty() {
             h3 { "Others" }
             div.figures {
-                @for one in experiments { (experiment::figure(summary.run, one, pictures)) }
+                @for one in experiments { (experiment::figure(summary, one, pictures)) }
             }
         }
     }

@@ -123,6 +123,7 @@
             who.textContent.trim() + (d.at ? `, ${d.at}` : ""),
             `${d.value} (${times})`,
             d.spread && `p1 to p99: ${d.spread}`,
+            d.range && `from ${d.range}`,
             d.bound && `bound: ${d.bound}` + (d.efficiency ? `, reached to ${d.efficiency}` : ""),
             "limited" in d && "limited by the tester",
         ].filter(Boolean).join("\n");
@@ -137,7 +138,7 @@
         tip.style.left = `${left}px`;
         tip.style.top = `${above > 8 ? above : place.bottom + 12}px`;
     };
-    const visible = (svg) => all("[data-value]", svg).filter((point) => !point.closest(".gone"));
+    const visible = (box) => all("[data-value]", box).filter((point) => !point.closest(".gone"));
 
     for (const card of all(".card")) {
         for (const tab of all(".tabs button", card)) {
@@ -169,26 +170,18 @@
                 });
             });
         }
-        // Of many lines, one for each mechanism is shown at first: the first, and all native ones.
-        const buttons = all(".legend [data-mechanism]", card);
-        if (buttons.length > 12) {
-            const seen = new Set();
-            for (const button of buttons) {
-                const { mechanism } = button.dataset;
-                if (seen.has(mechanism) && !mechanism.startsWith("native")) button.click();
-                seen.add(mechanism);
-            }
-        }
         for (const box of all(".scroll", card)) {
-            const svg = one("svg", box);
             box.addEventListener("pointermove", (event) => {
-                const place = svg.getScreenCTM();
+                const svg = event.target.closest("svg");
+                const place = svg?.getScreenCTM();
                 let nearest = null;
                 let least = 28;
-                for (const point of visible(svg)) {
+                for (const point of svg ? visible(svg) : []) {
                     const [x, y] = point.dataset.p.split(" ").map(Number);
                     const isBar = point.matches(".bar");
-                    const away = Math.hypot(
+                    // Native forwarding is behind what it is compared with.
+                    const behind = point.matches(".native > *") ? 6 : 0;
+                    const away = behind + Math.hypot(
                         isBar ? 0 : x * place.a + place.e - event.clientX,
                         y * place.d + place.f - event.clientY,
                     );
@@ -199,11 +192,11 @@
             box.addEventListener("pointerleave", forget);
             box.addEventListener("blur", forget);
             box.addEventListener("focus", () => {
-                const first = visible(svg)[0];
+                const first = visible(box)[0];
                 if (first && box.matches(":focus-visible")) show(first, card);
             });
             box.addEventListener("keydown", (event) => {
-                const points = visible(svg);
+                const points = visible(box);
                 const now = points.indexOf(marked);
                 const lines = [...new Set(points.map((point) => point.closest(".line")))];
                 const inLine = (line) => points.filter((point) => line.contains(point));

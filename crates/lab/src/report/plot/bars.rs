@@ -1,19 +1,27 @@
-//! Bars: one group for each subject, in it a bar for each series.
+//! Bars: one group for each subject, in it a bar for each series, at the only place of an axis if there is one. Many groups
+//! stand in columns.
 
 use maud::{Markup, html};
 
-use super::{Plot, WIDTH, key};
+use super::{Panel, Plot, WIDTH};
 use crate::{
     amount,
-    report::{ruler::Ruler, style::Look},
+    report::{ruler::Ruler, style::Look, words},
     results::{Run, SubjectInfo},
     summary::{ExperimentSummary, Figure, Line},
 };
 
 const LEFT: f64 = 8.0;
-const RIGHT: f64 = WIDTH - 12.0;
+const MARGIN: f64 = 12.0;
+/// The most groups in a column that is alone, and the number of columns for more.
+const MOST: usize = 12;
+const COLUMNS: usize = 4;
+/// The width of one column among several.
+const NARROW: f64 = 360.0;
 /// The height of a subject's name.
 const NAME: f64 = 24.0;
+/// The height of the name of a place on the axis.
+const PLACE: f64 = 34.0;
 /// The height of a bar with its text, which is above it, or beside the name if the subject has only one bar.
 const BAR: f64 = 14.0;
 const LABEL: f64 = 20.0;
@@ -24,11 +32,13 @@ struct Lengths {
     ruler: Ruler,
     /// The place of the longest bar's end on the ruler.
     full: f64,
+    /// The right end of the longest bar.
+    right: f64,
 }
 
 impl Lengths {
     /// Returns the axis on which the longest bar fills the width. There are no ticks, as each bar has its value.
-    fn of(answers: &ExperimentSummary<'_>) -> Self {
+    fn of(answers: &ExperimentSummary<'_>, width: f64) -> Self {
         let figures = || answers.lines.iter().flat_map(|line| line.figures.first());
         let mut values: Vec<f64> = figures().map(Figure::value).collect();
         values.extend(figures().filter_map(|figure| figure.bound));
@@ -36,11 +46,15 @@ impl Lengths {
         let ruler = Ruler::of_bars(&values);
         let greatest = values.iter().copied().fold(0.0, f64::max);
         let full = ruler.place(greatest).max(f64::MIN_POSITIVE);
-        Self { ruler, full }
+        Self {
+            ruler,
+            full,
+            right: width - MARGIN,
+        }
     }
 
     fn x(&self, value: f64) -> f64 {
-        LEFT + (self.ruler.place(value) / self.full).min(1.0) * (RIGHT - LEFT)
+        LEFT + (self.ruler.place(value) / self.full).min(1.0) * (self.right - LEFT)
     }
 }
 
@@ -83,9 +97,10 @@ impl<'s, 'a> Group<'s, 'a> {
         let quantity = answers.experiment.quantity;
         let look = Look::of(run, self.subject);
         let single = self.lines.len() == 1;
+        let right = lengths.right;
         let x = |value| lengths.x(value);
         html! {
-            g class={"line bars " (look.hue)} data-key=(key(answers, self.lines[0])) {
+            g class={"line bars " (look.hue)} {
                 text.who x=(LEFT) y=(self.top + 16.0) { (self.subject.name) }
                 @for (line, figure, y) in &self.bars {
                     @let (from, to) = (x(0.0), x(figure.value()));
@@ -93,11 +108,11 @@ impl<'s, 'a> Group<'s, 'a> {
                     @if !single {
                         text.what x=(LEFT) y=(label) { (line.series) }
                     }
-                    text.value x=(RIGHT) y=(label) text-anchor="end" {
+                    text.value x=(right) y=(label) text-anchor="end" {
                         (amount::amount(quantity, figure.value()))
                         @if figure.limited(quantity) { " †" }
                     }
-                    rect.rail x=(LEFT) y=(y) width=(RIGHT - LEFT) height="8" rx="2" {}
+                    rect.rail x=(LEFT) y=(y) width=(right - LEFT) height="8" rx="2" {}
                     rect.bar x=(format!("{:.1}", from.min(to))) y=(y) height="8" rx="2"
                         width=(format!("{:.1}", (to - from).abs().max(1.0)))
                         data-p=(format!("{to:.1} {:.1}", y + 4.0)) data-at=(line.series)
@@ -122,17 +137,42 @@ impl<'s, 'a> Group<'s, 'a> {
 
 /// Returns the bars of all subjects and series.
 pub(super) fn plot(run: &Run, answers: &ExperimentSummary<'_>) -> Plot {
-    let lengths = Lengths::of(answers);
-    let mut y = 4.0;
-    let mut groups = Vec::new();
-    for subject in answers.subjects() {
-        let group = Group::at(y, answers, subject);
-        y = group.bottom;
-        groups.push(group.markup(run, answers, &lengths));
-    }
+    let subjects = answers.subjects();
+    let (columns, width) = match subjects.len() {
+        0..=MOST => (1, WIDTH),
+        _ => (COLUMNS, NARROW),
+    };
+    let lengths = Lengths::of(answers, width);
+    let place = place(answers);
+    let columns = subjects.chunks(subjects.len().div_ceil(columns).max(1));
+    let panels = columns.enumerate().map(|(number, subjects)| {
+        let mut y = if place.is_some() { PLACE } else { 4.0 };
+        let mut groups = Vec::new();
+        for subject in subjects {
+            let group = Group::at(y, answers, subject);
+            y = group.bottom;
+            groups.push(group.markup(run, answers, &lengths));
+        }
+        let place = place.as_ref().filter(|_| number == 0);
+        Panel {
+            mechanism: None,
+            width,
+            height: y,
+            body: html! {
+                @if let Some(place) = place { text.name x=(LEFT) y="16" { (place) } }
+                @for group in &groups { (group) }
+            },
+        }
+    });
     Plot {
         series: None,
-        height: y,
-        body: html! { @for group in &groups { (group) } },
+        panels: panels.collect(),
     }
+}
+
+/// Returns the place on the axis in words, if there is an axis.
+fn place(answers: &ExperimentSummary<'_>) -> Option<String> {
+    let axis = answers.experiment.over.as_ref()?;
+    let at = answers.places().first().copied()?;
+    Some(format!("{}: {}", axis.name, words::place(axis, at)))
 }

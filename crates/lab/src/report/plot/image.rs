@@ -1,9 +1,9 @@
-//! An experiment's plots as a self-contained picture.
+//! An experiment's plots as a self-contained picture, as the page shows them at first.
 
 use maud::{Markup, html};
 
-use super::{WIDTH, plots};
-use crate::{report::style::Look, results::Run, summary::ExperimentSummary};
+use super::{Plot, Plots, WIDTH, legend::Entry};
+use crate::summary::{ExperimentSummary, Summary};
 
 /// The light colours of the page; `style.css` has the same in variables.
 const STYLE: &str = include_str!("image.css");
@@ -11,49 +11,61 @@ const STYLE: &str = include_str!("image.css");
 const HEAD: f64 = 44.0;
 const CAPTION: f64 = 26.0;
 const ENTRY: f64 = 22.0;
-const COLUMNS: usize = 3;
+/// The width of an entry.
+const NAME: f64 = 208.0;
+/// The most panels beside each other.
+const COLUMNS: usize = 4;
 
 /// Returns an SVG document with title, plots and legend; `None` if there are no figures.
-pub(in crate::report) fn image(run: &Run, answers: &ExperimentSummary<'_>) -> Option<Markup> {
-    let plots = plots(run, answers);
-    if plots.is_empty() {
-        return None;
-    }
+pub(in crate::report) fn image(
+    summary: &Summary<'_>,
+    answers: &ExperimentSummary<'_>,
+) -> Option<Markup> {
+    let plots = Plots::of(summary, answers);
+    let width = plots.all.iter().map(width).reduce(f64::max)?.max(WIDTH);
     let mut y = HEAD;
     let mut panels = Vec::new();
-    for plot in &plots {
+    for plot in &plots.all {
         if let Some(series) = &plot.series {
             y += CAPTION;
             panels.push(html! { text.caption x="8" y=(y - 8.0) { (series) } });
         }
-        panels.push(html! { g transform=(format!("translate(0 {y})")) { (plot.body) } });
-        y += plot.height;
+        for row in plot.panels.chunks(COLUMNS) {
+            let mut x = 0.0;
+            for panel in row {
+                panels.push(html! { g transform=(format!("translate({x} {y})")) { (panel.body) } });
+                x += panel.width;
+            }
+            y += row.iter().map(|panel| panel.height).fold(0.0, f64::max);
+        }
     }
-    // Bars are labelled with their subjects already.
-    let over_axis = plots.iter().any(|plot| plot.series.is_some());
-    let subjects = if over_axis {
-        answers.subjects()
-    } else {
-        Vec::new()
-    };
-    let legend = subjects.iter().enumerate().map(|(number, subject)| {
-        let x = 8.0 + (number % COLUMNS) as f64 * (WIDTH - 16.0) / COLUMNS as f64;
-        let y = y + 12.0 + (number / COLUMNS) as f64 * ENTRY;
+    let legend = plots.legend.iter().flat_map(|legend| &legend.entries);
+    let entries: Vec<&Entry<'_>> = legend.filter(|entry| entry.is_shown).collect();
+    let beside = (width / NAME) as usize;
+    let legend = entries.iter().enumerate().map(|(number, entry)| {
+        let x = 8.0 + (number % beside) as f64 * NAME;
+        let y = y + 12.0 + (number / beside) as f64 * ENTRY;
         html! {
-            (Look::of(run, subject).sample(x, y))
-            text.tick x=(x + 36.0) y=(y + 10.0) { (subject.name) }
+            (entry.sample(summary.run, x, y))
+            text.tick x=(x + 36.0) y=(y + 10.0) { (entry.name()) }
         }
     });
     let legend: Vec<Markup> = legend.collect();
-    let height = y + 20.0 + subjects.len().div_ceil(COLUMNS) as f64 * ENTRY;
+    let height = y + 20.0 + entries.len().div_ceil(beside) as f64 * ENTRY;
     Some(html! {
-        svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}"))
-            width=(WIDTH) height=(height) {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {width} {height}"))
+            width=(width) height=(height) {
             style { (STYLE) }
-            rect.paper width=(WIDTH) height=(height) {}
+            rect.paper width=(width) height=(height) {}
             text.heading x="8" y="28" { (answers.experiment.title) }
             @for panel in &panels { (panel) }
             @for entry in &legend { (entry) }
         }
     })
+}
+
+/// Returns the width of a plot whose panels stand beside each other.
+fn width(plot: &Plot) -> f64 {
+    let row = plot.panels.iter().take(COLUMNS);
+    row.map(|panel| panel.width).sum()
 }

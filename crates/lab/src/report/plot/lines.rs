@@ -1,120 +1,165 @@
-//! Lines over an axis.
-
-use std::fmt::Write;
+//! Lines over an axis: in one frame, or in a small one for each mechanism.
 
 use maud::{Markup, html};
 
-use super::{Plot, Shows, WIDTH, key, marker, of_series};
+use super::{
+    Panel, Plot, Shows,
+    frame::{Frame, LARGE, SMALL},
+    legend::Legend,
+    marker,
+    native::Band,
+    of_series,
+};
 use crate::{
-    amount::{self, Unit},
+    amount::Unit,
     report::{ruler::Ruler, style::Look, words},
     results::{Axis, Quantity, Run, Scale},
     summary::{ExperimentSummary, Figure, Line},
 };
 
-const HEIGHT: f64 = 384.0;
-const LEFT: f64 = 62.0;
-const RIGHT: f64 = WIDTH - 18.0;
-const TOP: f64 = 34.0;
-const BOTTOM: f64 = HEIGHT - 52.0;
-
-struct Frame {
-    x: Ruler,
-    y: Ruler,
+/// An experiment over an axis.
+pub(super) struct OverAxis<'s, 'a> {
+    pub(super) run: &'s Run,
+    pub(super) answers: &'s ExperimentSummary<'a>,
+    pub(super) axis: &'s Axis,
+    pub(super) legend: &'s Legend<'a>,
 }
 
-impl Frame {
-    fn x(&self, at: f64) -> f64 {
-        LEFT + 10.0 + self.x.place(at) * (RIGHT - LEFT - 20.0)
-    }
-
-    fn y(&self, value: f64) -> f64 {
-        BOTTOM - self.y.place(value) * (BOTTOM - TOP)
-    }
-
-    fn path(&self, points: impl Iterator<Item = (f64, f64)>) -> String {
-        let mut path = String::new();
-        for (at, value) in points {
-            let command = if path.is_empty() { 'M' } else { 'L' };
-            write!(path, "{command}{:.1} {:.1}", self.x(at), self.y(value))
-                .expect("a string takes all");
+impl<'s> OverAxis<'s, '_> {
+    /// Returns the lines of one series. All frames have the same axes and native forwarding.
+    pub(super) fn plot(&self, series: &str, shows: Shows) -> Plot {
+        let quantity = self.answers.experiment.quantity;
+        let is_line = |line: &&Line<'_>| self.legend.find(line.subject).is_some();
+        let (lines, native): (Vec<_>, Vec<_>) = of_series(self.answers, series).partition(is_line);
+        let band = Band::of(quantity, shows, &native);
+        let frame = self.frame(&lines, &band, shows);
+        let behind = html! {
+            (frame.scaffold(self.axis))
+            @if let Some(key) = self.legend.band() { (band.markup(&frame, self.axis, key)) }
+        };
+        let panels = groups(&lines, self.legend.is_split).into_iter();
+        let panels = panels.map(|(mechanism, lines)| Panel {
+            mechanism: mechanism.map(str::to_owned),
+            width: frame.size.width,
+            height: frame.size.height,
+            body: html! {
+                (frame.heading(mechanism))
+                (behind)
+                (self.lines(&frame, &lines, shows))
+            },
+        });
+        Plot {
+            series: Some(match shows {
+                Shows::Values => series.to_owned(),
+                Shows::ShareOfBound => format!("{series}: share of the bound"),
+            }),
+            panels: panels.collect(),
         }
-        path
     }
 
-    /// Returns the ranges from the first to the 99th percentile of each figure, as one path.
-    fn whiskers(&self, figures: &[Figure]) -> String {
-        let mut path = String::new();
-        for figure in figures {
-            if let Some([low, high]) = figure.spread {
-                let (x, low, high) = (self.x(figure.at), self.y(low), self.y(high));
-                write!(
+    /// Returns the frame in which all lines of a series and the band have room.
+    fn frame(&self, lines: &[&Line<'_>], band: &Band, shows: Shows) -> Frame {
+        let quantity = self.answers.experiment.quantity;
+        let figures = || lines.iter().flat_map(|line| &line.figures);
+        let mut places: Vec<f64> = figures().map(|figure| figure.at).collect();
+        places.extend(band.ends().map(|(at, _)| at));
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        let height = |figure: &Figure| shows.height(quantity, figure, figure.value());
+        let mut heights: Vec<f64> = figures().map(height).collect();
+        heights.extend(band.ends().flat_map(|(_, ends)| ends));
+        let (y, unit, name) = vertical(quantity, lines, shows, heights);
+        Frame {
+            size: if self.legend.is_split { SMALL } else { LARGE },
+            x: Ruler::at_places(self.axis.scale, &places),
+            y,
+            unit,
+            name,
+        }
+    }
+
+    /// Returns lines with their bounds.
+    fn lines(&self, frame: &Frame, lines: &[&'s Line<'_>], shows: Shows) -> Markup {
+        let quantity = self.answers.experiment.quantity;
+        let height = |figure: &Figure| shows.height(quantity, figure, figure.value());
+        let entries = lines
+            .iter()
+            .filter_map(|line| Some((line, self.legend.find(line.subject)?)));
+        html! {
+            @if shows == Shows::Values {
+                @for bound in self.bounds(frame, lines) {
+                    path.bound.gone[!bound.is_shown] d=(bound.path) data-keys=(bound.keys) {}
+                }
+            }
+            @for (line, (key, entry)) in entries {
+                @let look = Look::of(self.run, line.subject);
+                g class={"line " (look.hue) @if !entry.is_shown { " gone" }} data-key=(key) {
+                    @if shows == Shows::Values && line.figures.iter().any(|figure| figure.spread.is_some()) {
+                        path.w d=(frame.whiskers(&line.figures)) {}
+                    }
+                    path.l d=(frame.path(line.figures.iter().map(|figure| (figure.at, height(figure)))))
+                        stroke-dasharray=[look.dash()] {}
+                    @for figure in &line.figures {
+                        @let (x, y) = (frame.x(figure.at), frame.y(height(figure)));
+                        (marker(quantity, &look, figure, words::place(self.axis, figure.at), x, y))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the different bounds.
+    fn bounds(&self, frame: &Frame, lines: &[&Line<'_>]) -> Vec<Bound> {
+        let mut found: Vec<Bound> = Vec::new();
+        for line in lines {
+            let figures = line.figures.iter();
+            let points = figures.filter_map(|figure| Some((figure.at, figure.bound?)));
+            let path = frame.path(points);
+            let Some((key, entry)) = self.legend.find(line.subject).filter(|_| !path.is_empty())
+            else {
+                continue;
+            };
+            match found.iter_mut().find(|bound| bound.path == path) {
+                Some(bound) => {
+                    bound.keys = format!("{} {key}", bound.keys);
+                    bound.is_shown |= entry.is_shown;
+                }
+                None => found.push(Bound {
                     path,
-                    "M{x:.1} {low:.1}V{high:.1}M{:.1} {low:.1}h6M{:.1} {high:.1}h6",
-                    x - 3.0,
-                    x - 3.0
-                )
-                .expect("a string takes all");
+                    keys: key.to_string(),
+                    is_shown: entry.is_shown,
+                }),
             }
         }
-        path
+        found
     }
 }
 
-/// Returns the lines of one series.
-pub(super) fn plot(
-    run: &Run,
-    answers: &ExperimentSummary<'_>,
-    axis: &Axis,
-    series: &str,
-    shows: Shows,
-) -> Plot {
-    let quantity = answers.experiment.quantity;
-    let height = |figure: &Figure| match shows {
-        Shows::Values => figure.value(),
-        Shows::ShareOfBound => figure.efficiency(quantity).unwrap_or_default(),
-    };
-    let lines: Vec<&Line<'_>> = of_series(answers, series).collect();
-    let figures = || lines.iter().flat_map(|line| &line.figures);
-    let mut places: Vec<f64> = figures().map(|figure| figure.at).collect();
-    places.sort_by(f64::total_cmp);
-    places.dedup();
-    let heights = figures().map(height).collect();
-    let (y, unit, name) = vertical(quantity, &lines, shows, heights);
-    let frame = Frame {
-        x: Ruler::at_places(axis.scale, &places),
-        y,
-    };
-    let body = html! {
-        (scaffold(&frame, &unit, name, axis))
-        @if shows == Shows::Values {
-            @for (path, keys) in bounds(&frame, answers, &lines) {
-                path.bound d=(path) data-keys=(keys) {}
-            }
-        }
-        @for line in &lines {
-            @let look = Look::of(run, line.subject);
-            g class={"line " (look.hue)} data-key=(key(answers, line)) {
-                @if shows == Shows::Values && line.figures.iter().any(|figure| figure.spread.is_some()) {
-                    path.w d=(frame.whiskers(&line.figures)) {}
-                }
-                path.l d=(frame.path(line.figures.iter().map(|figure| (figure.at, height(figure)))))
-                    stroke-dasharray=[look.dash()] {}
-                @for figure in &line.figures {
-                    @let (x, y) = (frame.x(figure.at), frame.y(height(figure)));
-                    (marker(quantity, &look, figure, Some(words::place(axis, figure.at)), x, y))
-                }
-            }
-        }
-    };
-    Plot {
-        series: Some(match shows {
-            Shows::Values => series.to_owned(),
-            Shows::ShareOfBound => format!("{series}: share of the bound"),
-        }),
-        height: HEIGHT,
-        body,
+/// A bound of one or several subjects.
+struct Bound {
+    path: String,
+    /// The keys of its subjects.
+    keys: String,
+    is_shown: bool,
+}
+
+/// Returns the lines of each frame, with its mechanism if it is the frame of one. There is always a frame.
+fn groups<'s, 'a>(
+    lines: &[&'s Line<'a>],
+    is_split: bool,
+) -> Vec<(Option<&'a str>, Vec<&'s Line<'a>>)> {
+    if !is_split || lines.is_empty() {
+        return vec![(None, lines.to_vec())];
     }
+    let mut groups: Vec<(Option<&str>, Vec<&Line<'_>>)> = Vec::new();
+    for line in lines {
+        let mechanism = Some(line.subject.mechanism.as_str());
+        match groups.iter_mut().find(|(name, _)| *name == mechanism) {
+            Some((_, lines)) => lines.push(line),
+            None => groups.push((mechanism, vec![line])),
+        }
+    }
+    groups
 }
 
 /// Returns the vertical axis with its unit and name. `values` are the heights of the figures.
@@ -139,54 +184,4 @@ fn vertical(
             (y, Unit::percent(), "Share of the bound")
         }
     }
-}
-
-/// Returns the axes, with their ticks and names.
-fn scaffold(frame: &Frame, unit: &Unit, quantity: &str, axis: &Axis) -> Markup {
-    let text = |value: f64| format!("{value:.1}");
-    html! {
-        g.axes {
-            @for tick in &frame.y.ticks {
-                @let y = text(frame.y(*tick));
-                line.grid x1=(LEFT) x2=(RIGHT) y1=(y) y2=(y) {}
-                text.tick x=(LEFT - 8.0) y=(text(frame.y(*tick) + 4.0)) text-anchor="end" {
-                    (amount::tick(*tick / unit.divisor))
-                }
-            }
-            @for (number, tick) in frame.x.ticks.iter().enumerate() {
-                @let x = text(frame.x(*tick));
-                line.mark x1=(x) x2=(x) y1=(BOTTOM) y2=(BOTTOM + 5.0) {}
-                text.tick.second[number % 2 == 1 && frame.x.ticks.len() > 5] x=(x) y=(BOTTOM + 20.0)
-                    text-anchor="middle" { (amount::tick(*tick)) }
-            }
-            line.base x1=(LEFT) x2=(RIGHT) y1=(BOTTOM) y2=(BOTTOM) {}
-            text.name x=(LEFT - 54.0) y="18" { (quantity) @if !unit.name.is_empty() { ", " (unit.name) } }
-            text.name x=(RIGHT) y=(HEIGHT - 10.0) text-anchor="end" {
-                (axis.name) @if !axis.unit.is_empty() { ", " (axis.unit) }
-            }
-        }
-    }
-}
-
-/// Returns the different bounds, each with the keys of its subjects.
-fn bounds(
-    frame: &Frame,
-    answers: &ExperimentSummary<'_>,
-    lines: &[&Line<'_>],
-) -> Vec<(String, String)> {
-    let mut found: Vec<(String, String)> = Vec::new();
-    for line in lines {
-        let points = line
-            .figures
-            .iter()
-            .filter_map(|figure| Some((figure.at, figure.bound?)));
-        let path = frame.path(points);
-        let key = key(answers, line).to_string();
-        match found.iter_mut().find(|(other, _)| *other == path) {
-            _ if path.is_empty() => {}
-            Some((_, keys)) => *keys = format!("{keys} {key}"),
-            None => found.push((path, key)),
-        }
-    }
-    found
 }

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use isthmus_lab::report;
+use isthmus_lab::{report, results::Quantity};
 use serde_json::{Value, json};
 
 use super::{
     devtools::{Page, chromium},
     laboratory::laboratory,
+    made_up::MadeUp,
 };
 
 /// The names of the subjects in the comparison, in their order.
@@ -62,6 +63,7 @@ fn the_page_works_in_a_browser() {
     columns(&mut page);
     values_under_pointer_and_keys(&mut page);
     series_and_legend(&mut page);
+    engines(&mut page);
     dark_and_light(&mut page, &written.index);
     narrow(&mut page);
     first_screen(&mut page);
@@ -77,6 +79,23 @@ fn the_page_works_in_a_browser() {
             "{request}"
         );
     }
+    columns_of_bars(&mut page);
+}
+
+/// Checks that the bar under the pointer is meant, and not one at the same height in another column.
+fn columns_of_bars(page: &mut Page) {
+    let mut made_up = MadeUp::new();
+    made_up.experiment("one", Quantity::Loss, None);
+    for number in 0..13 {
+        made_up.line("one", &format!("nat64-{number}"), "udp", &[(0.0, 0.5)]);
+    }
+    let place = tempfile::tempdir().unwrap();
+    let written = report::write(&made_up.summary(), place.path()).unwrap();
+    page.visit(&written.index);
+    // Four, four, four and one.
+    page.hover(".card svg:nth-of-type(3) .line:nth-of-type(2) .bar");
+    let text = page.eval("document.querySelector('#tip').innerText");
+    assert!(text.as_str().unwrap().starts_with("nat64-9, udp"), "{text}");
 }
 
 fn plots_are_there(page: &mut Page) {
@@ -94,7 +113,7 @@ fn plots_are_there(page: &mut Page) {
     assert_eq!(plots.len(), cards - 1, "all but the table of applications");
     for plot in plots {
         let [width, height, points] = [0, 1, 2].map(|place| plot[place].as_f64().unwrap());
-        assert!(width > 300.0 && height > 60.0 && points >= 1.0, "{plot}");
+        assert!(width > 240.0 && height > 60.0 && points >= 1.0, "{plot}");
     }
     let ids = page.eval("[...document.querySelectorAll('[id]')].map(e => e.id)");
     let mut ids = names(&ids);
@@ -237,7 +256,7 @@ const CARD: &str = "#e0";
 fn values_under_pointer_and_keys(page: &mut Page) {
     let tip = "(() => { const t = document.querySelector('#tip'); return t.hidden ? null : t.innerText; })()";
     page.hover(&format!(
-        "{CARD} .panel:not(.away) .line:nth-of-type(2) .m:nth-of-type(9)"
+        "{CARD} .panel:not(.away) .line:nth-of-type(3) .m:nth-of-type(9)"
     ));
     let text = page.eval(tip);
     let text = text.as_str().unwrap();
@@ -261,10 +280,21 @@ fn values_under_pointer_and_keys(page: &mut Page) {
             .unwrap()
             .to_owned()
     };
-    assert_eq!(at(page, "Home", 36), "native-ipv4, 50 bytes");
-    assert_eq!(at(page, "ArrowRight", 39), "native-ipv4, 100 bytes");
-    assert_eq!(at(page, "ArrowDown", 40), "native-ipv6, 100 bytes");
-    assert_eq!(at(page, "ArrowUp", 38), "native-ipv4, 100 bytes");
+    assert_eq!(at(page, "Home", 36), "native, 50 bytes");
+    assert_eq!(at(page, "ArrowRight", 39), "native, 100 bytes");
+    assert_eq!(at(page, "ArrowDown", 40), "nat64-isthmus-xdp, 100 bytes");
+    assert_eq!(at(page, "ArrowUp", 38), "native, 100 bytes");
+    // The last value is in the last frame.
+    assert_eq!(at(page, "End", 35), "6to4-hosts-isthmus-user, 10000 bytes");
+    page.hover(&format!(
+        "{CARD} .panel:not(.away) svg:last-child .line:last-child .m:last-child"
+    ));
+    let text = page.eval(tip);
+    let text = text.as_str().unwrap();
+    assert!(
+        text.starts_with("6to4-hosts-isthmus-") && text.contains("10000 bytes"),
+        "{text}"
+    );
     page.press("Escape", 27);
     assert_eq!(page.eval(tip), Value::Null);
 }
@@ -292,6 +322,31 @@ fn series_and_legend(page: &mut Page) {
     assert_eq!(page.eval(&faint).as_u64().unwrap(), all - 1);
     page.click(&format!("{CARD} .legend [data-key=\"2\"]"));
     assert_eq!(page.eval(&lines).as_u64().unwrap(), all);
+    // Native forwarding is in each of the three frames.
+    page.click(&format!("{CARD} .legend [data-key=\"0\"]"));
+    assert_eq!(page.eval(&lines).as_u64().unwrap(), all - 3);
+    page.click(&format!("{CARD} .legend [data-key=\"0\"]"));
+}
+
+/// Checks that one engine of a mechanism is shown at first, and another when its name is pressed.
+fn engines(page: &mut Page) {
+    let card = "[...document.querySelectorAll('.card')].find(card => card.querySelector('.files code')?.textContent === 'paper-004/connections')";
+    let shown = format!(
+        "(() => {{ const card = {card}; return [...card.querySelectorAll('.panel:not(.away) .line')]
+            .filter(line => getComputedStyle(line).display !== 'none')
+            .map(line => card.querySelector(`.legend [data-key='${{line.dataset.key}}']`).textContent.trim()); }})()"
+    );
+    let first = json!([
+        "native",
+        "nat64-isthmus-xdp",
+        "nat64-tayga",
+        "http-proxy-apache"
+    ]);
+    assert_eq!(page.eval(&shown), first);
+    page.eval(&format!(
+        "[...{card}.querySelectorAll('.legend button')].find(button => button.textContent.includes('user')).click()"
+    ));
+    assert!(names(&page.eval(&shown)).contains(&"nat64-isthmus-user".to_owned()));
 }
 
 fn dark_and_light(page: &mut Page, index: &Path) {

@@ -11,4 +11,5 @@ mod headlines;
 mod laboratory;
 mod made_up;
 mod markup;
+mod plots;
 mod rendering;
