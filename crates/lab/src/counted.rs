@@ -57,10 +57,15 @@ pub(crate) fn kernel() -> &'static str {
     &counts().kernel
 }
 
-/// Returns the count of a row without the tester's.
-fn beyond(row: &str) -> Option<f64> {
+/// Returns the count of a packet's row without the tester's.
+pub(crate) fn packet(row: &str) -> Option<f64> {
     let of = |row: &str| counts().instructions.get(row).copied();
     Some(of(row)? - of(ALONE)?)
+}
+
+/// Returns the count of a step of a translation by our own code in memory, such as `4to6-header` or `6to4-prefix-32`.
+pub(crate) fn step(step: &str) -> Option<f64> {
+    counts().instructions.get(&format!("step-{step}")).copied()
 }
 
 /// Returns the count of a subject that is none of ours, such as `nat44-nftables`: the dearer of both directions.
@@ -71,7 +76,7 @@ pub(crate) fn of_another(subject: &str) -> Option<Exact> {
             .fold((*row).clone(), |row, way| row.replace(way, ""));
         one == subject && !row.ends_with("-xdp")
     });
-    let instructions = rows.filter_map(|row| beyond(row)).reduce(f64::max)?;
+    let instructions = rows.filter_map(|row| packet(row)).reduce(f64::max)?;
     Some(Exact {
         instructions,
         by_native: instructions / native()?,
@@ -80,7 +85,7 @@ pub(crate) fn of_another(subject: &str) -> Option<Exact> {
 
 /// Returns the count of the kernel's forwarding.
 pub(crate) fn native() -> Option<f64> {
-    beyond(NATIVE)
+    packet(NATIVE)
 }
 
 /// Returns the count of a mechanism by ours in XDP, if there is one.
@@ -90,7 +95,7 @@ pub(crate) fn of(mechanism: &str) -> Option<Exact> {
         .find(|(name, _)| name.eq_ignore_ascii_case(mechanism))?;
     let rows = counts().instructions.keys();
     let rows = rows.filter(|row| row.starts_with(begins) && is_of_a_packet(row));
-    let instructions = rows.filter_map(|row| beyond(row)).reduce(f64::max)?;
+    let instructions = rows.filter_map(|row| packet(row)).reduce(f64::max)?;
     Some(Exact {
         instructions,
         by_native: instructions / native()?,
@@ -115,7 +120,7 @@ mod tests {
 
     #[test]
     fn others_have_the_dearer_of_both_directions() {
-        let tayga = ["siit-6to4-tayga", "siit-4to6-tayga"].map(|row| beyond(row).unwrap());
+        let tayga = ["siit-6to4-tayga", "siit-4to6-tayga"].map(|row| packet(row).unwrap());
         let found = of_another("siit-tayga").unwrap();
         assert_eq!(found.instructions, tayga[0].max(tayga[1]));
     }
@@ -137,7 +142,7 @@ mod tests {
             );
         }
         assert_eq!(of("ISATAP"), None);
-        let clat = ["clat-4to6-xdp", "clat-6to4-xdp"].map(|row| beyond(row).unwrap());
+        let clat = ["clat-4to6-xdp", "clat-6to4-xdp"].map(|row| packet(row).unwrap());
         assert_eq!(of("464XLAT").unwrap().instructions, clat[0].max(clat[1]));
     }
 }

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     amount,
+    counted::{self, Exact},
     summary::{Line, Summary, is_of},
 };
 
@@ -28,12 +29,44 @@ pub(super) fn map(summary: &Summary<'_>) -> Judgement {
             evidence.compare(answers, translating, NotAbove, tunnelling, SMALL);
         }
     }
-    if let Some(answers) = evidence.experiment(summary, "paper-002/cpu") {
-        let lines = evidence.standing(answers, "udp", &["map-e", "map-t"]);
-        if let [Some(tunnelling), Some(translating)] = lines.as_slice() {
-            evidence.compare(answers, tunnelling, Below, translating, f64::INFINITY);
-        }
-    }
+    evidence.or_counts(
+        |evidence| {
+            if let Some(answers) = evidence.experiment(summary, "paper-002/cpu") {
+                let lines = evidence.standing(answers, "udp", &["map-e", "map-t"]);
+                if let [Some(tunnelling), Some(translating)] = lines.as_slice() {
+                    evidence.compare(answers, tunnelling, Below, translating, f64::INFINITY);
+                }
+            }
+        },
+        |evidence| {
+            for (end, tunnelling, translating) in [
+                (
+                    "towards the customer, BR",
+                    "map-e-br-encap-xdp",
+                    "map-t-br-4to6-xdp",
+                ),
+                (
+                    "from the customer, BR",
+                    "map-e-br-decap-xdp",
+                    "map-t-br-6to4-xdp",
+                ),
+                (
+                    "from the customer, CE",
+                    "map-e-ce-encap-xdp",
+                    "map-t-ce-4to6-xdp",
+                ),
+                (
+                    "towards the customer, CE",
+                    "map-e-ce-decap-xdp",
+                    "map-t-ce-6to4-xdp",
+                ),
+            ] {
+                let [one, other] = [tunnelling, translating].map(counted::packet);
+                let name = format!("MAP-E {end}");
+                evidence.count((&name, one), Below, ("MAP-T there", other));
+            }
+        },
+    );
     evidence.decide(
         "A tunnel's header is less work than a translation",
         "MAP-E is not the cheaper one",
@@ -43,35 +76,54 @@ pub(super) fn map(summary: &Summary<'_>) -> Judgement {
 /// Judges H9 among the paper's four mechanisms, each of the others in all its implementations.
 pub(super) fn double_translation(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
-    for name in ["paper-002/cpu", "paper-002/jitter", "paper-002/loss"] {
-        let Some(answers) = evidence.experiment(summary, name) else {
-            continue;
-        };
-        let Some(tayga) = answers.made_by("tayga", "464xlat", "udp") else {
-            evidence.lacks(format!("464XLAT by TAYGA in {name}"));
-            continue;
-        };
-        for mechanism in ["ds-lite", "map-e", "map-t"] {
-            let others = answers
-                .lines
-                .iter()
-                .filter(|line| line.series == "udp" && is_of(line.subject, mechanism));
-            let worst = others.max_by(|one, other| mean(one).total_cmp(&mean(other)));
-            let Some(worst) = worst else {
-                evidence.lacks(format!("{mechanism} in {name}"));
-                continue;
-            };
-            let what = format!(
-                "{} < {} in {name}, mean over the sizes",
-                worst.subject.name, tayga.subject.name
-            );
-            evidence.test(what, &means(worst), Below, &means(tayga));
-        }
+    evidence.or_counts(
+        |evidence| compare_with_tayga(evidence, summary, "paper-002/cpu"),
+        |evidence| {
+            let count = |exact: Option<Exact>| exact.map(|exact| exact.instructions);
+            let tayga = count(counted::of_another("siit-tayga"));
+            for mechanism in ["DS-Lite", "MAP-E", "MAP-T"] {
+                let one = count(counted::of(mechanism));
+                evidence.count(
+                    (mechanism, one),
+                    Below,
+                    ("one end of 464XLAT by TAYGA", tayga),
+                );
+            }
+        },
+    );
+    for name in ["paper-002/jitter", "paper-002/loss"] {
+        compare_with_tayga(&mut evidence, summary, name);
     }
     evidence.decide(
         "It is the worst in all three",
         "It is not the worst in all three",
     )
+}
+
+/// Compares the worst of each of the other mechanisms with 464XLAT by TAYGA in an experiment.
+fn compare_with_tayga(evidence: &mut Evidence, summary: &Summary<'_>, name: &str) {
+    let Some(answers) = evidence.experiment(summary, name) else {
+        return;
+    };
+    let Some(tayga) = answers.made_by("tayga", "464xlat", "udp") else {
+        return evidence.lacks(format!("464XLAT by TAYGA in {name}"));
+    };
+    for mechanism in ["ds-lite", "map-e", "map-t"] {
+        let others = answers
+            .lines
+            .iter()
+            .filter(|line| line.series == "udp" && is_of(line.subject, mechanism));
+        let worst = others.max_by(|one, other| mean(one).total_cmp(&mean(other)));
+        let Some(worst) = worst else {
+            evidence.lacks(format!("{mechanism} in {name}"));
+            continue;
+        };
+        let what = format!(
+            "{} < {} in {name}, mean over the sizes",
+            worst.subject.name, tayga.subject.name
+        );
+        evidence.test(what, &means(worst), Below, &means(tayga));
+    }
 }
 
 /// Returns the mean over the places of a line, one for each repetition that has all.

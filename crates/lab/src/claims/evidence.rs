@@ -77,6 +77,52 @@ impl Evidence {
         self.add(relation.compare(what.into(), one, other));
     }
 
+    /// Compares two committed counts of instructions, each with its name; notes what has not been counted.
+    pub(super) fn count(
+        &mut self,
+        (name, one): (&str, Option<f64>),
+        relation: Relation,
+        (other_name, other): (&str, Option<f64>),
+    ) {
+        match (one, other) {
+            (Some(one), Some(other)) => {
+                let what = format!("by instructions, {name} {} {other_name}", relation.sign());
+                self.add(relation.compare_counts(what, one, other));
+            }
+            _ => self.lacks(format!("the instructions of {name} and of {other_name}")),
+        }
+    }
+
+    /// Adds the evidence of the clock, and that of the counts of instructions where the clock cannot tell.
+    pub(super) fn or_counts(
+        &mut self,
+        clock: impl FnOnce(&mut Self),
+        counts: impl FnOnce(&mut Self),
+    ) {
+        let mut timed = Self::default();
+        clock(&mut timed);
+        let is_unclear = |one: &Comparison| one.found == Found::Unclear;
+        let (unclear, clear) = timed
+            .comparisons
+            .into_iter()
+            .partition::<Vec<_>, _>(is_unclear);
+        self.comparisons.extend(clear);
+        self.notes.append(&mut timed.notes);
+        self.missing.append(&mut timed.missing);
+        self.asked.append(&mut timed.asked);
+        if let Some(first) = unclear.first() {
+            let many = match unclear.len() {
+                1 => "1 comparison is".to_owned(),
+                more => format!("{more} comparisons are"),
+            };
+            self.note(format!(
+                "by the clock {many} unclear, such as {}: instructions decide",
+                first.told()
+            ));
+            counts(self);
+        }
+    }
+
     /// Returns one of these mechanisms in one series, all in the same engine if one engine has all: first ours in
     /// XDP, tc and user space, then other implementations. Native forwarding has no engine.
     pub(super) fn standing<'s, 'a>(

@@ -6,6 +6,8 @@
 //! Values are compared by the 95 % confidence interval of their ratio over the repetitions. A run whose trials have one
 //! repetition, as those of `smoke`, has none, and cannot tell. A claim about a whole axis must be true at [`ALMOST_ALL`] of
 //! its places. Two similar values may differ by [`ALIKE`], and the interval must show that they do not by more.
+//!
+//! Claims about work ask the counts of instructions as well: where the clock cannot tell, they decide.
 
 mod access;
 mod delay;

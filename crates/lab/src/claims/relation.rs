@@ -3,6 +3,9 @@
 use super::{ALIKE, Comparison, Found};
 use crate::{measure::median, statistics::Shift};
 
+/// The most by which counts of instructions differ from run to run, as a share: those of processes.
+const REPEATS: f64 = 0.01;
+
 /// The expected relation of the first of two sets of values to the second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Relation {
@@ -60,6 +63,24 @@ impl Relation {
             effect: effect.is_finite().then_some(effect),
             interval,
             found,
+        }
+    }
+
+    /// Compares two counts of instructions, which repeat to [`REPEATS`]. There is no noise: what is not found is contradicted.
+    pub(super) fn compare_counts(self, what: String, one: f64, other: f64) -> Comparison {
+        let effect = one / other;
+        let interval = [effect * (1.0 - REPEATS), effect * (1.0 + REPEATS)];
+        let [least, most] = self.range();
+        let is_within = interval[0] >= least && interval[1] <= most;
+        Comparison {
+            what,
+            effect: Some(effect),
+            interval: Some(interval),
+            found: if is_within {
+                Found::For
+            } else {
+                Found::Against
+            },
         }
     }
 
@@ -138,6 +159,19 @@ mod tests {
         assert_eq!(found(Relation::Below, &none, &some), Found::For);
         assert_eq!(found(Relation::Below, &some, &none), Found::Against);
         assert_eq!(found(Relation::Below, &none, &none), Found::Unclear);
+    }
+
+    #[test]
+    fn counts_decide_without_repetitions() {
+        let found = |relation: Relation, one, other| {
+            let compared = relation.compare_counts(String::new(), one, other);
+            compared.found
+        };
+        assert_eq!(found(Relation::Below, 900.0, 1000.0), Found::For);
+        assert_eq!(found(Relation::Below, 1000.0, 900.0), Found::Against);
+        // They are the same, and the first is not the smaller one.
+        assert_eq!(found(Relation::Below, 999.0, 1000.0), Found::Against);
+        assert_eq!(found(Relation::NotAbove, 1001.0, 1000.0), Found::For);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::{
     relation::Relation::{Below, Times},
 };
 use crate::{
-    amount,
+    amount, counted,
     results::Better,
     summary::{ExperimentSummary, Line, Summary},
 };
@@ -14,6 +14,34 @@ use crate::{
 /// Judges H5.
 pub(super) fn directions(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
+    evidence.or_counts(
+        |evidence| time_directions(evidence, summary),
+        |evidence| {
+            for (name, row) in [
+                ("SIIT", "siit-WAY-xdp"),
+                ("the BR of MAP-T", "map-t-br-WAY-xdp"),
+                ("the CE of MAP-T", "map-t-ce-WAY-xdp"),
+                ("464XLAT’s CLAT", "clat-WAY-xdp"),
+                ("TAYGA", "siit-WAY-tayga"),
+            ] {
+                let [down, up] = ["6to4", "4to6"].map(|way| {
+                    let count = counted::packet(&row.replace("WAY", way));
+                    (format!("{name} {way}"), count)
+                });
+                evidence.count((&down.0, down.1), Below, (&up.0, up.1));
+            }
+            let [down, up] = ["6to4-header", "4to6-header"].map(counted::step);
+            evidence.count(("our code 6to4", down), Below, ("our code 4to6", up));
+        },
+    );
+    evidence.decide(
+        "From IPv4 to IPv6 is the more expensive direction, as packets grow and more octets are written",
+        "From IPv4 to IPv6 is not the more expensive direction",
+    )
+}
+
+/// Compares both directions of each subject by the clock.
+fn time_directions(evidence: &mut Evidence, summary: &Summary<'_>) {
     // Either experiment is enough: packets per second through a gateway, or the time of one inside.
     let names = ["paper-001/prefix-length", "paper-001/packet-rate"];
     evidence.asks(names[0]);
@@ -31,7 +59,7 @@ pub(super) fn directions(summary: &Summary<'_>) -> Judgement {
         for subject in answers.subjects() {
             let lines = ["4to6", "6to4"].map(|series| answers.line(&subject.name, series));
             match lines {
-                [Some(up), Some(down)] => dearer(&mut evidence, answers, up, down),
+                [Some(up), Some(down)] => dearer(evidence, answers, up, down),
                 _ => evidence.lacks(format!(
                     "both directions of {} in {}",
                     subject.name, answers.experiment.name
@@ -39,10 +67,6 @@ pub(super) fn directions(summary: &Summary<'_>) -> Judgement {
             }
         }
     }
-    evidence.decide(
-        "From IPv4 to IPv6 is the more expensive direction, as packets grow and more octets are written",
-        "From IPv4 to IPv6 is not the more expensive direction",
-    )
 }
 
 /// Tests that one line is worse than another at almost all places.
@@ -76,76 +100,119 @@ fn dearer(
     }
 }
 
+/// The steps that the paper has found to cost least.
+const LEAST: [&str; 3] = ["tcp", "udp", "icmp"];
+
 /// Judges H6.
 pub(super) fn steps(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
-    let name = "paper-001/steps";
-    if let Some(answers) = evidence.experiment(summary, name) {
-        for subject in answers.subjects() {
+    evidence.or_counts(
+        |evidence| time_steps(evidence, summary),
+        |evidence| {
             for direction in ["4to6", "6to4"] {
-                let mut step = |step: &str| {
-                    let series = format!("{direction} {step}");
-                    let line = answers.line(&subject.name, &series);
-                    if line.is_none() {
-                        evidence.lacks(format!("{series} of {} in {name}", subject.name));
-                    }
-                    line.and_then(|line| line.figures.first())
+                let mut count = |less: &str, more: &str| {
+                    let [less, more] = [less, more].map(|step| format!("{direction} {step}"));
+                    let [one, other] =
+                        [&less, &more].map(|step| counted::step(&step.replace(' ', "-")));
+                    evidence.count((&less, one), Below, (&more, other));
                 };
-                let (header, address) = (step("header"), step("address"));
-                let others = ["tcp", "udp", "icmp"].map(|name| (name, step(name)));
-                let (Some(header), Some(address)) = (header, address) else {
-                    continue;
-                };
-                let what = |less: &str, more: &str| {
-                    format!("{}, {direction}: {less} < {more}", subject.name)
-                };
-                evidence.test(
-                    what("address", "header"),
-                    &address.values,
-                    Below,
-                    &header.values,
-                );
-                for (name, other) in others {
-                    if let Some(other) = other {
-                        evidence.test(what(name, "address"), &other.values, Below, &address.values);
-                    }
+                count("address", "header");
+                for step in LEAST {
+                    count(step, "address");
                 }
             }
-        }
-    }
+        },
+    );
     evidence.decide(
         "The steps have the paper’s order",
         "The steps have another order",
     )
 }
 
-/// Judges H7.
-pub(super) fn prefixes(summary: &Summary<'_>) -> Judgement {
-    let mut evidence = Evidence::default();
-    let name = "paper-001/prefix-length";
-    if let Some(answers) = evidence.experiment(summary, name) {
-        for line in &answers.lines {
-            let others = || line.figures.iter().filter(|figure| figure.at != 32.0);
-            let Some(shortest) = line.at(32.0).filter(|_| others().next().is_some()) else {
-                evidence.lacks(format!(
-                    "32 bits and others of {} in {name}",
-                    line.subject.name
-                ));
+/// Compares the steps of each subject by the clock.
+fn time_steps(evidence: &mut Evidence, summary: &Summary<'_>) {
+    let name = "paper-001/steps";
+    let Some(answers) = evidence.experiment(summary, name) else {
+        return;
+    };
+    for subject in answers.subjects() {
+        for direction in ["4to6", "6to4"] {
+            let mut step = |step: &str| {
+                let series = format!("{direction} {step}");
+                let line = answers.line(&subject.name, &series);
+                if line.is_none() {
+                    evidence.lacks(format!("{series} of {} in {name}", subject.name));
+                }
+                line.and_then(|line| line.figures.first())
+            };
+            let (header, address) = (step("header"), step("address"));
+            let others = LEAST.map(|name| (name, step(name)));
+            let (Some(header), Some(address)) = (header, address) else {
                 continue;
             };
-            for other in others() {
-                let what = format!(
-                    "{}, {}: 32 bits < {} bits",
-                    line.subject.name, line.series, other.at
-                );
-                evidence.test(what, &shortest.values, Below, &other.values);
+            let what =
+                |less: &str, more: &str| format!("{}, {direction}: {less} < {more}", subject.name);
+            evidence.test(
+                what("address", "header"),
+                &address.values,
+                Below,
+                &header.values,
+            );
+            for (name, other) in others {
+                if let Some(other) = other {
+                    evidence.test(what(name, "address"), &other.values, Below, &address.values);
+                }
             }
         }
     }
+}
+
+/// Judges H7.
+pub(super) fn prefixes(summary: &Summary<'_>) -> Judgement {
+    let mut evidence = Evidence::default();
+    evidence.or_counts(
+        |evidence| time_prefixes(evidence, summary),
+        |evidence| {
+            for direction in ["4to6", "6to4"] {
+                for longer in [40, 48, 56, 64, 96] {
+                    let [one, other] = [32, longer].map(|length| {
+                        let count = counted::step(&format!("{direction}-prefix-{length}"));
+                        (format!("{direction}, {length} bits"), count)
+                    });
+                    evidence.count((&one.0, one.1), Below, (&other.0, other.1));
+                }
+            }
+        },
+    );
     evidence.decide(
         "An address in one piece is the cheapest to write",
         "A prefix of 32 bits is not the cheapest",
     )
+}
+
+/// Compares the prefix of 32 bits with the others by the clock.
+fn time_prefixes(evidence: &mut Evidence, summary: &Summary<'_>) {
+    let name = "paper-001/prefix-length";
+    let Some(answers) = evidence.experiment(summary, name) else {
+        return;
+    };
+    for line in &answers.lines {
+        let others = || line.figures.iter().filter(|figure| figure.at != 32.0);
+        let Some(shortest) = line.at(32.0).filter(|_| others().next().is_some()) else {
+            evidence.lacks(format!(
+                "32 bits and others of {} in {name}",
+                line.subject.name
+            ));
+            continue;
+        };
+        for other in others() {
+            let what = format!(
+                "{}, {}: 32 bits < {} bits",
+                line.subject.name, line.series, other.at
+            );
+            evidence.test(what, &shortest.values, Below, &other.values);
+        }
+    }
 }
 
 /// Judges H12.

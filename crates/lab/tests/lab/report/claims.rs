@@ -1,7 +1,7 @@
 //! The claims on runs that decide them.
 
 use isthmus_lab::{
-    claims::{CLAIMS, Judgement, Verdict},
+    claims::{CLAIMS, Comparison, Judgement, Verdict},
     experiment::experiments,
     results::{Point, Quantity},
 };
@@ -186,25 +186,41 @@ fn one_repetition_tells_no_order_and_refutes_none() {
     }
 }
 
-#[test]
-fn what_is_within_the_noise_is_not_refuted() {
+/// Returns a run in which SIIT takes so long with prefixes of 32 and 64 bits, in each repetition.
+fn with_prefixes(times: &[[f64; 2]]) -> MadeUp {
+    let name = "paper-001/prefix-length";
     let mut made_up = MadeUp::new();
-    made_up.experiment(
-        "paper-001/prefix-length",
-        Quantity::Cost,
-        Some(("bits", "bits")),
-    );
-    // 120 and 117 ns, but from 100 to 140.
-    for factor in [0.85, 0.9, 1.0, 1.1, 1.15] {
-        let line = [(32.0, 120e-9 * factor), (64.0, 117e-9 * (2.0 - factor))];
-        made_up.line(
-            "paper-001/prefix-length",
-            "siit-isthmus-user",
-            "4to6",
-            &line,
+    made_up.experiment(name, Quantity::Cost, Some(("bits", "bits")));
+    for [short, long] in times {
+        let line = [(32.0, short * 1e-9), (64.0, long * 1e-9)];
+        made_up.line(name, "siit-isthmus-user", "4to6", &line);
+    }
+    made_up
+}
+
+#[test]
+fn instructions_decide_what_the_clock_cannot_tell() {
+    // 120 and 117 ns, but from 100 to 140; and a single repetition.
+    let noisy = [0.85, 0.9, 1.0, 1.1, 1.15].map(|factor| [120.0 * factor, 117.0 * (2.0 - factor)]);
+    for times in [&noisy[..], &noisy[..1]] {
+        let judgement = judge(&with_prefixes(times), "H7");
+        assert_eq!(judgement.verdict, DoesNotHold);
+        let why = &judgement.why;
+        assert!(
+            why.contains("by instructions, 4to6, 32 bits < 4to6, 40 bits"),
+            "{why}"
+        );
+        let note = &judgement.notes[0];
+        assert!(
+            note.starts_with("by the clock 1 comparison is unclear"),
+            "{note}"
         );
     }
-    assert_eq!(verdict(&made_up, "H7"), CannotBeTold);
+    let clear = REPETITIONS.map(|factor| [100.0 * factor, 117.0 * factor]);
+    let judgement = judge(&with_prefixes(&clear), "H7");
+    assert_eq!(judgement.verdict, Holds);
+    let counted = |one: &Comparison| one.what.contains("instructions");
+    assert!(!judgement.comparisons.iter().any(counted));
 }
 
 #[test]
@@ -382,9 +398,12 @@ fn h8_map() {
     assert_eq!(verdict(&with([1.0, 2.0], [1.0, 2.0]), "H8"), HoldsInPart);
     assert_eq!(verdict(&with([2.0, 1.0], [2.0, 1.0]), "H8"), HoldsInPart);
     assert_eq!(verdict(&with([1.0, 2.0], [2.0, 1.0]), "H8"), DoesNotHold);
-    // Alike in throughput is enough; alike in CPU says nothing.
+    // Alike in throughput is enough; alike in CPU says nothing, and instructions decide.
     assert_eq!(verdict(&with([1.0, 1.0], [1.0, 2.0]), "H8"), Holds);
-    assert_eq!(verdict(&with([1.0, 1.0], [1.0, 1.0]), "H8"), CannotBeTold);
+    let judgement = judge(&with([1.0, 1.0], [1.0, 1.0]), "H8");
+    let counted = |one: &&Comparison| one.what.starts_with("by instructions, MAP-E");
+    assert_eq!(judgement.comparisons.iter().filter(counted).count(), 4);
+    assert!(!matches!(judgement.verdict, CannotBeTold | NotAsked));
 }
 
 #[test]
@@ -417,6 +436,7 @@ fn h9_double_translation() {
     assert_eq!(verdict(&with(3.0), "H9"), Holds);
     assert_eq!(verdict(&with(1.5), "H9"), HoldsInPart);
     assert_eq!(verdict(&with(0.5), "H9"), DoesNotHold);
+    // Instructions tell which takes more of the processor, and nothing of jitter and loss.
     assert_eq!(verdict(&with(2.0), "H9"), CannotBeTold);
 }
 
