@@ -7,6 +7,8 @@ use serde::Deserialize;
 
 /// The counts that are committed with the program.
 const COMMITTED: &str = include_str!("../../../bench/exact.json");
+/// Those of the machine without an operating system.
+const BARE: &str = include_str!("../../../bench/bare.json");
 /// The path without a subject, whose instructions are the tester's.
 const ALONE: &str = "bare-xdp-redirect";
 /// The kernel's forwarding.
@@ -61,6 +63,13 @@ pub(crate) fn kernel() -> &'static str {
 pub(crate) fn packet(row: &str) -> Option<f64> {
     let of = |row: &str| counts().instructions.get(row).copied();
     Some(of(row)? - of(ALONE)?)
+}
+
+/// Returns the count of a packet from card to card on a machine without an operating system, such as `siit-6to4-tcp`.
+pub(crate) fn bare(row: &str) -> Option<f64> {
+    static COUNTS: OnceLock<BTreeMap<String, f64>> = OnceLock::new();
+    let read = || serde_json::from_str(BARE).expect("bench/bare.json has counts");
+    COUNTS.get_or_init(read).get(row).copied()
 }
 
 /// Returns the count of a step of a translation by our own code in memory, such as `4to6-header` or `6to4-prefix-32`.

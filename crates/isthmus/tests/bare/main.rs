@@ -1,6 +1,8 @@
 //! The machine without an operating system by itself: what a packet costs it, what it stands, and what it says when it
 //! cannot go on. Its cards are sockets of this test, which needs QEMU, and no rights.
 
+mod instructions;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -187,69 +189,6 @@ fn udp_v4(payload: &[u8]) -> Vec<u8> {
     let way = PacketBuilder::ipv4(octets_v4(SERVER), octets_v4(HOST_V4), 64);
     way.udp(5001, 5000).write(&mut packet, payload).unwrap();
     packet
-}
-
-/// Instructions from card to card, one packet a round, as the emulator counts them (`-icount`).
-fn instructions(bench: &mut Bench, card: usize, packet: &[u8]) -> f64 {
-    const PACKETS: u64 = 200;
-    // The neighbour is found, and memory touched.
-    for _ in 0..5 {
-        bench.exchange(card, packet);
-    }
-    let before = bench.counters();
-    for _ in 0..PACKETS {
-        bench.exchange(card, packet);
-    }
-    let after = bench.counters();
-    let grown = |name| after[name] - before[name];
-    assert_eq!(grown("frames"), PACKETS);
-    grown("ticks") as f64 / PACKETS as f64
-}
-
-#[test]
-fn a_packet_takes_as_many_instructions_as_noted() {
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let exact = ["-icount", "shift=0,sleep=off"];
-    let Some(mut bench) = Bench::start(SIIT, &exact) else {
-        return;
-    };
-    let mut counted = BTreeMap::new();
-    for size in [128, 1024] {
-        let to_v4 = udp_v6(SERVER_V6, &vec![7; size - 48]);
-        let to_v6 = udp_v4(&vec![7; size - 28]);
-        let mut count = |name: &str, card, packet: &[u8]| {
-            let number = instructions(&mut bench, card, packet);
-            counted.insert(format!("siit-{name}-{size}"), number);
-        };
-        count("6to4", LEFT, &to_v4);
-        count("4to6", RIGHT, &to_v6);
-    }
-    drop(bench);
-    let mut bench = Bench::start(NAT64, &exact).unwrap();
-    let out = udp_v6("64:ff9b::c000:202", &[7; 80]);
-    counted.insert(
-        "nat64-6to4-128".to_owned(),
-        instructions(&mut bench, LEFT, &out),
-    );
-    check(&counted);
-}
-
-/// Compares with what is noted in `bench/bare.json`: a difference of more than 2 % has to be explained there.
-fn check(counted: &BTreeMap<String, f64>) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/bare.json");
-    let shown = serde_json::to_string_pretty(counted).unwrap();
-    println!("{shown}");
-    let noted: BTreeMap<String, f64> =
-        serde_json::from_slice(&fs::read(&file).unwrap_or_default()).unwrap_or_default();
-    let differs = |(name, number): (&String, &f64)| {
-        let noted = noted.get(name).copied().unwrap_or(0.0);
-        ((number - noted).abs() > 0.02 * noted).then(|| format!("{name}: noted {noted}"))
-    };
-    let wrong: Vec<_> = counted.iter().filter_map(differs).collect();
-    assert!(
-        wrong.is_empty(),
-        "{wrong:#?}\nput into bench/bare.json:\n{shown}"
-    );
 }
 
 /// A generator of pseudo-random numbers (SplitMix64): the same ones in every run.

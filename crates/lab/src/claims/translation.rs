@@ -32,6 +32,12 @@ pub(super) fn directions(summary: &Summary<'_>) -> Judgement {
             }
             let [down, up] = ["6to4-header", "4to6-header"].map(counted::step);
             evidence.count(("our code 6to4", down), Below, ("our code 4to6", up));
+            let [down, up] = ["siit-6to4-prefix-96", "siit-4to6-prefix-96"].map(counted::bare);
+            evidence.count(
+                ("without an operating system 6to4", down),
+                Below,
+                ("4to6", up),
+            );
         },
     );
     evidence.decide(
@@ -175,11 +181,7 @@ pub(super) fn prefixes(summary: &Summary<'_>) -> Judgement {
         |evidence| {
             for direction in ["4to6", "6to4"] {
                 for longer in [40, 48, 56, 64, 96] {
-                    let [one, other] = [32, longer].map(|length| {
-                        let count = counted::step(&format!("{direction}-prefix-{length}"));
-                        (format!("{direction}, {length} bits"), count)
-                    });
-                    evidence.count((&one.0, one.1), Below, (&other.0, other.1));
+                    cheaper_than(evidence, direction, longer);
                 }
             }
         },
@@ -188,6 +190,18 @@ pub(super) fn prefixes(summary: &Summary<'_>) -> Judgement {
         "An address in one piece is the cheapest to write",
         "A prefix of 32 bits is not the cheapest",
     )
+}
+
+/// Compares the prefix of 32 bits with a longer one by instructions, on Linux and on a machine without an operating system.
+fn cheaper_than(evidence: &mut Evidence, direction: &str, longer: u8) {
+    let [short, long] = [32, longer].map(|length| format!("{direction}-prefix-{length}"));
+    let other = format!("{longer} bits");
+    let [one, more] = [&short, &long].map(|row| counted::step(row));
+    let name = format!("{direction}, 32 bits");
+    evidence.count((&name, one), Below, (&other, more));
+    let [one, more] = [&short, &long].map(|row| counted::bare(&format!("siit-{row}")));
+    let name = format!("{direction} without an operating system, 32 bits");
+    evidence.count((&name, one), Below, (&other, more));
 }
 
 /// Compares the prefix of 32 bits with the others by the clock.

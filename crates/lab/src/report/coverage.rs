@@ -9,11 +9,13 @@ pub(super) enum Repeated {
     By(&'static str),
     /// This experiment repeats a part of it, and the text says what is left out.
     InPart(&'static str, &'static str),
+    /// Committed counts of instructions do in part, and the text says what is left out.
+    Counted(&'static str),
     /// Nothing does, for this reason.
     Not(&'static str),
 }
 
-use Repeated::{By, InPart, Not};
+use Repeated::{By, Counted, InPart, Not};
 
 /// A figure or a table of a paper.
 #[derive(Debug, Clone, Copy)]
@@ -31,8 +33,8 @@ pub(super) struct Figure {
 const WINDOWS: &str = "Windows 7, 8 and 10 are not here: the laboratory runs on Linux";
 const INTERNET: &str =
     "the sites and the path through the Internet are not here: the laboratory has no Internet";
-const BARE: &str = "the machine without an operating system is none of the laboratory’s subjects: `make lab-guest` cannot \
-    hold it, and its own tests measure it (docs/bare.md)";
+const BARE: &str = "the machine without an operating system is none of the laboratory’s subjects: its packets are counted in \
+    instructions";
 const ROUTER: &str = "the paper’s home router, which packets overload: here gateways are processes and programs on a fast core";
 const TEXT: &str = "the paper’s text was not at hand beyond its abstract and parts; its figures’ numbers are not known";
 
@@ -188,7 +190,7 @@ pub(super) const FIGURES: [Figure; 54] = [
         "paper-001",
         "figure 6",
         "the same without an operating system",
-        Not(BARE),
+        Counted("instructions of whole packets by protocol, and not of single steps"),
     ),
     figure(
         "paper-001",
@@ -212,7 +214,7 @@ pub(super) const FIGURES: [Figure; 54] = [
         "paper-001",
         "figure 11",
         "the same without an operating system",
-        Not(BARE),
+        Counted("instructions and not nanoseconds"),
     ),
     figure(
         "paper-001",
@@ -419,7 +421,7 @@ mod tests {
         let repeats = |name: &str| {
             FIGURES.iter().any(|figure| match figure.repeated {
                 By(experiment) | InPart(experiment, _) => experiment == name,
-                Not(_) => false,
+                Counted(_) | Not(_) => false,
             })
         };
         let here = |name: &str| experiments().any(|experiment| experiment.name == name);

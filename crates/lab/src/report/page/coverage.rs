@@ -16,7 +16,8 @@ pub(super) fn coverage(summary: &Summary<'_>) -> Markup {
     let count =
         |wanted: fn(&Figure) -> bool| FIGURES.iter().filter(|figure| wanted(figure)).count();
     let whole = count(|figure| matches!(figure.repeated, Repeated::By(_)));
-    let in_part = count(|figure| matches!(figure.repeated, Repeated::InPart(..)));
+    let in_part =
+        count(|figure| matches!(figure.repeated, Repeated::InPart(..) | Repeated::Counted(_)));
     let rest = |figure: &&Figure| why(summary, figure).is_some();
     html! {
         p.about {
@@ -59,6 +60,6 @@ fn why(summary: &Summary<'_>, figure: &Figure) -> Option<String> {
             Some(format!("not in this run: isthmus lab run {name}"))
         }
         Repeated::By(_) => None,
-        Repeated::InPart(_, why) => Some(why.into()),
+        Repeated::InPart(_, why) | Repeated::Counted(why) => Some(why.into()),
     }
 }

@@ -8,6 +8,7 @@ mod coverage;
 mod experiment;
 mod remarks;
 mod table;
+mod translation;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -203,6 +204,7 @@ fn group(
             div.figures {
                 @for one in experiments { (experiment::figure(summary, one, pictures)) }
             }
+            @if source.name == "paper-001" { (translation::tables()) }
         }
     }
 }

@@ -107,7 +107,7 @@ fn plots_are_there(page: &mut Page) {
     let plots = plots.as_array().unwrap();
     assert!(plots.len() >= 20);
     let cards = page
-        .eval("document.querySelectorAll('.card').length")
+        .eval("document.querySelectorAll('article.card').length")
         .as_u64()
         .unwrap() as usize;
     assert_eq!(plots.len(), cards - 1, "all but the table of applications");

@@ -207,7 +207,7 @@ fn instructions_decide_what_the_clock_cannot_tell() {
         assert_eq!(judgement.verdict, DoesNotHold);
         let why = &judgement.why;
         assert!(
-            why.contains("by instructions, 4to6, 32 bits < 4to6, 40 bits"),
+            why.contains("by instructions, 4to6, 32 bits < 40 bits"),
             "{why}"
         );
         let note = &judgement.notes[0];
