@@ -23,7 +23,7 @@ use isthmus_engine::{
 };
 use isthmus_gateway::{capture, config};
 
-use super::super::{profile::Profile, subject::Subject};
+use super::super::{journal::Journal, profile::Profile, subject::Subject};
 use crate::{LabError, Result, plan, results::Point};
 
 /// The repetitions between two readings of the clock.
@@ -159,7 +159,7 @@ fn packet(protocol: Protocol, family: Family, prefix: &Prefix) -> Vec<u8> {
 }
 
 /// Measures each step by itself, and the whole.
-pub(crate) fn all(_: &Subject, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn all(_: &Subject, profile: Profile, _: &Journal) -> Result<Vec<Point>> {
     let prefix = prefix(96)?;
     let mut points = Vec::new();
     for (family, way) in [(Family::Four, "4to6"), (Family::Six, "6to4")] {
@@ -182,7 +182,7 @@ pub(crate) fn all(_: &Subject, profile: Profile) -> Result<Vec<Point>> {
 }
 
 /// Measures the whole translation, by the length of the prefix.
-pub(crate) fn by_prefix(_: &Subject, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn by_prefix(_: &Subject, profile: Profile, _: &Journal) -> Result<Vec<Point>> {
     let mut points = Vec::new();
     for length in LENGTHS {
         let prefix = prefix(length)?;
@@ -338,7 +338,12 @@ mod tests {
 
     #[test]
     fn every_step_takes_some_time_and_not_more_than_the_whole() {
-        let points = all(&super::super::super::subjects()[0], Profile::Smoke).unwrap();
+        let points = all(
+            &super::super::super::subjects()[0],
+            Profile::Smoke,
+            &Journal::default(),
+        )
+        .unwrap();
         assert_eq!(points.len(), 12);
         assert!(
             points
