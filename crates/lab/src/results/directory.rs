@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_apart_from_their_trial_and_rounded_by_nobody() {
+    fn samples_are_apart_from_their_trial() {
         let (place, mut directory) = begun();
         let samples = [0.000_012_345, 0.000_012_346_5, 0.1];
         let sampled = Trial {
