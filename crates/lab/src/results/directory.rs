@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{FORMAT, Files, Interface, OLDEST, Run, Samples, Trial};
+use super::{FORMAT, Files, Interface, MOST_SAMPLES, OLDEST, Run, Samples, Trial};
 
 /// A problem with the directory of a run.
 #[derive(Debug, thiserror::Error)]
@@ -79,10 +79,8 @@ impl Directory {
         if directory.header().exists() {
             return Err(Problem::Occupied(path.into()));
         }
-        let [trials, samples] = [TRIALS, SAMPLES].map(|name| path.join(name));
-        for directory in [&trials, &samples] {
-            fs::create_dir_all(directory).map_err(|source| file(directory, source))?;
-        }
+        let trials = path.join(TRIALS);
+        fs::create_dir_all(&trials).map_err(|source| file(&trials, source))?;
         // A directory with trials but without a run belongs to another run.
         if let Some((left, _)) = numbered(&trials)?.into_iter().next() {
             return Err(Problem::Occupied(left));
@@ -149,11 +147,13 @@ impl Directory {
     /// The plan has no trial of this number.
     pub fn keep(&mut self, number: usize, mut trial: Trial) -> Result<(), Problem> {
         assert_eq!(self.run.plan.get(number), Some(&trial.planned));
-        let file = format!("{number:04}.json");
+        let name = format!("{number:04}.json");
         if let Some(samples) = Samples::take(&mut trial) {
-            write_compact(&self.path.join(SAMPLES).join(&file), &samples)?;
+            let directory = self.path.join(SAMPLES);
+            fs::create_dir_all(&directory).map_err(|source| file(&directory, source))?;
+            write_compact(&directory.join(&name), &samples)?;
         }
-        write(&self.path.join(TRIALS).join(&file), &trial)?;
+        write(&self.path.join(TRIALS).join(&name), &trial)?;
         self.trials.insert(number, trial);
         Ok(())
     }
@@ -186,21 +186,17 @@ const SAMPLES: &str = "samples";
 impl Files {
     /// Returns the files beside `run.json`.
     pub fn all() -> Vec<Self> {
-        let files = |directory: &str, holds: &str| Self {
-            path: format!("{directory}/NNNN.json"),
-            holds: holds.into(),
-        };
-        vec![
-            files(
-                TRIALS,
-                "a trial that is over: its values, and the evidence for them; NNNN is its index in the plan, from 0000",
-            ),
-            files(
-                SAMPLES,
-                "the single samples behind the values of the trial NNNN, if it has any: at most 1000 of a value, evenly \
-                chosen in the order of measurement",
-            ),
-        ]
+        let samples = format!(
+            "the single samples behind the values of the trial NNNN, if it has any: at most {MOST_SAMPLES} of a value, \
+            evenly chosen in the order of measurement"
+        );
+        let trials = "a trial that is over: its values, and the evidence for them; NNNN is its index in the plan, from 0000";
+        [(TRIALS, trials.into()), (SAMPLES, samples)]
+            .map(|(directory, holds)| Self {
+                path: format!("{directory}/NNNN.json"),
+                holds,
+            })
+            .into()
     }
 }
 
@@ -405,6 +401,12 @@ mod tests {
         assert_eq!(old.run().format, 1);
         assert!(old.trials().eq([&trial("b")]));
         old.network(vec![]).unwrap();
+        let sampled = Outcome::Measured(vec![Point::of("both", 0.0, &[1.0]).unwrap()]);
+        let sampled = Trial {
+            outcome: sampled,
+            ..trial("a")
+        };
+        old.keep(0, sampled).unwrap();
         assert_eq!(Directory::open(place.path()).unwrap().run().format, FORMAT);
     }
 
