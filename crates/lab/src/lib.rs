@@ -4,6 +4,7 @@
 //! * [`netns`], [`topology`]: namespaces, links and the standard networks, as data
 //! * [`wire`]: links with Ethernet's line rates
 //! * [`machine`]: the machine under all this
+//! * [`interfaces`]: MTUs and offloads as they are
 //! * [`leftovers`]: the namespaces and files of an interrupted lab, and their removal
 //! * [`packet`], [`generator`], [`sink`]: small UDP packets, made and counted in XDP
 //! * [`mod@tester`]: tagged frames, the fate of each, and the benchmarks of RFC 8219 and RFC 9693
@@ -47,6 +48,7 @@ pub mod experiment;
 pub mod fragments;
 pub mod generator;
 pub mod histogram;
+pub mod interfaces;
 pub mod isthmus;
 pub mod leftovers;
 pub mod machine;

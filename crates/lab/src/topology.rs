@@ -515,6 +515,13 @@ impl Network {
             .ok_or_else(|| LabError::NoNode(name.into()))
     }
 
+    /// Returns the nodes with their namespaces, in the order of the topology.
+    pub fn nodes(&self) -> impl Iterator<Item = (&'static str, &Arc<Namespace>)> {
+        self.nodes
+            .iter()
+            .map(|(node, namespace)| (*node, namespace))
+    }
+
     /// The cables that have a line rate, if there are any.
     pub fn wires(&self) -> Option<&Wires> {
         self.wires.as_ref()

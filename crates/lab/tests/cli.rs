@@ -58,8 +58,8 @@ fn lab_names_the_rows_that_there_are() {
 /// The directory of a run with one experiment, in which packets take this long, each time a little longer.
 fn made_up_run(place: &Path, id: &str, seconds: f64) {
     use isthmus_lab::results::{
-        Directory, Environment, ExperimentInfo, FORMAT, Outcome, Planned, Point, Quantity, Run,
-        SubjectInfo, Trial,
+        Directory, Environment, Evidence, ExperimentInfo, FORMAT, Outcome, Planned, Point,
+        Quantity, Rules, Run, SubjectInfo, Trial,
     };
     let planned = |repetition| Planned {
         experiment: "paper-004/round-trip".into(),
@@ -98,6 +98,8 @@ fn made_up_run(place: &Path, id: &str, seconds: f64) {
             engine: text,
             missing: None,
         }],
+        rules: Rules::default(),
+        networks: vec![],
         plan: (0..8).map(planned).collect(),
     };
     let mut directory = Directory::begin(place, run).unwrap();
@@ -109,6 +111,7 @@ fn made_up_run(place: &Path, id: &str, seconds: f64) {
             seconds: 0.0,
             outcome: Outcome::Measured(vec![Point::new("both", 0.0, value)]),
             gaps: vec![],
+            evidence: Evidence::default(),
         };
         directory.keep(repetition as usize, trial).unwrap();
     }

@@ -7,7 +7,9 @@ use std::process::{Command, Output};
 
 use isthmus_lab::LabError;
 use isthmus_lab::experiment;
-use isthmus_lab::results::{Directory, Outcome, Planned, Point};
+use isthmus_lab::results::{
+    Attempt, Directory, Interface, Offload, Outcome, Planned, Point, Search, Trial,
+};
 
 use crate::gateway::ISTHMUS;
 use crate::net::possible;
@@ -83,6 +85,7 @@ fn a_run_is_measured_resumed_and_reported() {
         .map(|(subject, octets)| (subject.to_owned(), octets))
         .into();
     assert_eq!(measured(&run), expected);
+    assert_networks_are_kept(&Directory::open(&run).unwrap());
 
     // No other run may begin there; an interrupted run continues.
     let output = lab(&["run", "paper-002/overhead", "--output", place]);
@@ -100,6 +103,26 @@ fn a_run_is_measured_resumed_and_reported() {
     assert!(output.status.success(), "{}", said(&output));
     let page = fs::read_to_string(report.join("index.html")).unwrap();
     assert!(ADDED.iter().all(|(subject, _)| page.contains(subject)));
+}
+
+/// Checks that each trial names its network, whose links have the MTU of Ethernet and, as on a wire, leave no segmentation
+/// and no checksums to others.
+fn assert_networks_are_kept(directory: &Directory) {
+    let networks = &directory.run().networks;
+    for trial in directory.trials() {
+        let network = &networks[trial.evidence.network.unwrap()];
+        let is_ours = |one: &&Interface| one.name.starts_with("isthmus");
+        let links: Vec<_> = network.iter().filter(|one| !is_ours(one)).collect();
+        assert!(links.len() >= 4, "{:?}: {network:?}", trial.planned);
+        for link in links {
+            assert_eq!(link.mtu, 1500, "{link:?}");
+            for offload in [Offload::TxChecksumming, Offload::TcpSegmentation] {
+                assert!(!link.offloads.contains(&offload), "{link:?}");
+            }
+        }
+    }
+    // The network with a gateway is another one than that of a CE and a BR.
+    assert!((2..=directory.trials().count()).contains(&networks.len()));
 }
 
 /// Others' gateways, of which many kernels have none: what they add is what the RFCs above say, and the same as ours.
@@ -266,6 +289,64 @@ mod timed {
         }
     }
 
+    /// Each rate is one that was tried within the limits of its search, and at which nothing was lost.
+    fn were_tried(trial: &Trial, points: &[Point]) {
+        for point in points {
+            let Search {
+                least, most, loss, ..
+            } = point.search.unwrap();
+            assert!((least..=most.unwrap()).contains(&point.value), "{point:?}");
+            assert_eq!(loss, 0.0);
+            let passed = |attempt: &Attempt| {
+                let is_at = attempt.load.is_some_and(|load| {
+                    load.rate == Some(point.value) && load.sent > 0 && load.lost == 0
+                });
+                let is_of = attempt.series.as_ref() == Some(&point.series);
+                is_of && attempt.at == Some(point.at) && is_at && attempt.void.is_none()
+            };
+            assert!(trial.evidence.attempts.iter().any(passed), "{trial:?}");
+        }
+    }
+
+    /// Others who always work on the gateways' core make every attempt void. The trial keeps how much they worked, and
+    /// why it was repeated.
+    #[test]
+    fn what_is_void_is_kept_with_its_reason() {
+        if !possible() || !two_cpus() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        let spin = ["-c", "1", "sh", "-c", "while :; do :; done"];
+        let mut others = Command::new("taskset").args(spin).spawn().unwrap();
+        let output = run_all(&["paper-001/round-trip"], &["siit-isthmus-user"], &run);
+        others.kill().unwrap();
+        others.wait().unwrap();
+        assert_eq!(output.status.code(), NOT_ALL_MEASURED, "{}", said(&output));
+        let directory = Directory::open(&run).unwrap();
+        let Trial {
+            outcome, evidence, ..
+        } = directory.trials().next().unwrap();
+        let tolerances = directory.run().rules.tolerances.unwrap();
+        assert!(matches!(outcome, Outcome::Void(_)), "{outcome:?}");
+        assert_eq!(evidence.attempts.len(), tolerances.tries as usize);
+        assert_eq!(evidence.retries.len() + 1, evidence.attempts.len());
+        for attempt in &evidence.attempts {
+            assert!(attempt.void.is_some(), "{attempt:?}");
+            let disturbed = attempt.foreign + attempt.stolen;
+            assert!(
+                disturbed > tolerances.foreign_share * attempt.seconds,
+                "{attempt:?}"
+            );
+        }
+        // The gateway is a process, whose threads have a core for themselves.
+        let mut gateway = evidence
+            .threads
+            .iter()
+            .filter(|one| one.process == "isthmus");
+        assert!(gateway.clone().count() > 0 && gateway.all(|one| one.cores == "1"));
+    }
+
     /// Some frames always come through, and what is lost grows with the load.
     fn are_losses(planned: &Planned, points: &[Point]) {
         for point in points {
@@ -317,6 +398,7 @@ mod timed {
             measured += 1;
             if planned.experiment == "rfc8219/throughput" {
                 are_rates(planned, points);
+                were_tried(trial, points);
             } else {
                 are_losses(planned, points);
             }

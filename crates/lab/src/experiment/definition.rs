@@ -1,6 +1,6 @@
 //! The definition of an experiment.
 
-use super::{profile::Profile, subject::Subject, testbed::Testbed};
+use super::{journal::Journal, profile::Profile, subject::Subject, testbed::Testbed};
 use crate::{
     Result,
     bound::Rate,
@@ -66,7 +66,7 @@ pub enum How {
     /// On a testbed.
     Live(Links, fn(&mut Testbed, Profile) -> Result<Vec<Point>>),
     /// Without a network, or in one of its own.
-    Apart(fn(&Subject, Profile) -> Result<Vec<Point>>),
+    Apart(fn(&Subject, Profile, &Journal) -> Result<Vec<Point>>),
 }
 
 impl How {

@@ -5,11 +5,13 @@
 //! * [`subject`]: an implementation of a mechanism in its network; [`mod@subjects`]: the list of all
 //! * [`testbed`]: the network of a subject, built and running
 //! * [`mod@measure`]: the measurements
+//! * [`journal`]: everything that was measured for a trial, whether it counts or not
 //! * [`profile`]: how thorough a run is
 //! * [`plan`]: the plan of a run; [`mod@run`]: its execution
 
 pub mod definition;
 mod hosts;
+pub mod journal;
 pub mod measure;
 pub mod papers;
 pub mod plan;
@@ -22,6 +24,7 @@ pub mod subjects;
 pub mod testbed;
 
 pub use definition::Experiment;
+pub use journal::Journal;
 pub use plan::{Options, PlanError};
 pub use profile::Profile;
 pub use run::{Event, RunError, run};

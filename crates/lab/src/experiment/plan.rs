@@ -12,6 +12,7 @@ use super::{
 use crate::{
     machine::{self, Machine},
     results::{Environment, FORMAT, Planned, Run},
+    validity,
 };
 
 /// The experiments that `smoke` leaves out unless they are named.
@@ -157,6 +158,8 @@ impl Options {
                 .map(|experiment| experiment.describe())
                 .collect(),
             subjects: infos,
+            rules: validity::rules(),
+            networks: Vec::new(),
             plan,
         })
     }

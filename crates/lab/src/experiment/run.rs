@@ -5,14 +5,15 @@ use std::time::Instant;
 use super::{
     definition::{Experiment, How, Links},
     experiments,
+    journal::Journal,
     profile::Profile,
     subject::Subject,
     subjects,
     testbed::Testbed,
 };
 use crate::{
-    LabError, Result, process,
-    results::{self, Directory, Outcome, Planned, Trial},
+    LabError, Result, interfaces, process,
+    results::{self, Directory, Evidence, Interface, Outcome, Planned, Trial},
     validity::TRIES,
 };
 
@@ -91,20 +92,28 @@ pub fn run(
             left: left(directory),
         });
         let start = Instant::now();
-        let outcome = match known(&subjects, &planned) {
-            Ok((experiment, subject)) => {
-                repeat_void(|| measure(&mut built, experiment, subject, &planned, profile))
-            }
-            Err(reason) => Outcome::NotRun(reason),
+        let journal = Journal::default();
+        let (outcome, retries) = match known(&subjects, &planned) {
+            Ok((experiment, subject)) => repeat_void(|| {
+                measure(&mut built, experiment, subject, &planned, profile, &journal)
+            }),
+            Err(reason) => (Outcome::NotRun(reason), Vec::new()),
         };
+        let (evidence, interfaces) = journal.take();
+        let network = interfaces.map(|interfaces| directory.network(interfaces));
         let testbed = built.as_mut().and_then(|built| built.testbed.as_mut().ok());
-        let gaps = testbed.map(Testbed::left_out).unwrap_or_default();
+        let gaps = testbed.map(|(testbed, _)| testbed.left_out());
         let trial = Trial {
             run: directory.run().id.clone(),
             planned,
             seconds: start.elapsed().as_secs_f64(),
             outcome,
-            gaps,
+            gaps: gaps.unwrap_or_default(),
+            evidence: Evidence {
+                network: network.transpose()?,
+                retries,
+                ..evidence
+            },
         };
         tell(Event::Over(&trial));
         directory.keep(number, trial)?;
@@ -131,7 +140,8 @@ struct Built {
     subject: String,
     repetition: u32,
     links: Links,
-    testbed: Result<Testbed>,
+    /// With the interfaces of its network.
+    testbed: Result<(Testbed, Vec<Interface>)>,
 }
 
 impl Built {
@@ -140,7 +150,10 @@ impl Built {
             subject: subject.name.clone(),
             repetition,
             links,
-            testbed: Testbed::build(subject, links),
+            testbed: Testbed::build(subject, links).and_then(|testbed| {
+                let interfaces = interfaces::of(testbed.network())?;
+                Ok((testbed, interfaces))
+            }),
         }
     }
 
@@ -168,16 +181,16 @@ fn known<'a>(
     Ok((experiment, subject))
 }
 
-/// Repeats a trial as long as it is void, which it is if the machine had other work.
-fn repeat_void(mut trial: impl FnMut() -> Outcome) -> Outcome {
-    let mut outcome = trial();
+/// Repeats a trial as long as it is void, which it is if the machine had other work. Also returns why it was repeated.
+fn repeat_void(mut trial: impl FnMut() -> Outcome) -> (Outcome, Vec<String>) {
+    let mut retries = Vec::new();
     for _ in 1..TRIES {
-        if !matches!(outcome, Outcome::Void(_)) {
-            break;
+        match trial() {
+            Outcome::Void(why) => retries.push(why),
+            outcome => return (outcome, retries),
         }
-        outcome = trial();
     }
-    outcome
+    (trial(), retries)
 }
 
 /// Carries out one trial.
@@ -187,21 +200,22 @@ fn measure(
     subject: &Subject,
     planned: &Planned,
     profile: Profile,
+    journal: &Journal,
 ) -> Outcome {
     let measured = match experiment.how {
         How::Apart(measure) => {
             // A testbed takes processor time as long as it is there.
             *built = None;
-            measure(subject, profile)
+            measure(subject, profile, journal)
         }
         How::Live(links, measure) => {
             // The old testbed is removed before the new one is built.
             built.take_if(|built| !built.serves(planned, links));
             let built = built.get_or_insert_with(|| Built::new(subject, planned.repetition, links));
             match &mut built.testbed {
-                Ok(testbed) => {
-                    // An attempt that was void has left gaps behind.
-                    testbed.left_out();
+                Ok((testbed, interfaces)) => {
+                    testbed.begin(journal);
+                    journal.network(interfaces.clone());
                     measure(testbed, profile).and_then(|points| testbed.check().map(|()| points))
                 }
                 Err(error) => return Outcome::NotRun(error.to_string()),
@@ -212,5 +226,28 @@ fn measure(
         Ok(points) => Outcome::Measured(points),
         Err(LabError::Tester(problem)) => Outcome::Void(problem),
         Err(error) => Outcome::NotRun(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_void_trial_is_repeated_and_says_why() {
+        let void = |why: &str| Outcome::Void(why.into());
+        let done = Outcome::Measured(vec![]);
+        let mut outcomes = vec![done.clone(), void("late")];
+        let repeated = repeat_void(|| outcomes.pop().unwrap());
+        assert_eq!(repeated, (done, vec!["late".to_owned()]));
+        let mut tried = 0;
+        let (outcome, retries) = repeat_void(|| {
+            tried += 1;
+            void("late")
+        });
+        assert_eq!(
+            (outcome, retries.len() as u32 + 1, tried),
+            (void("late"), TRIES, TRIES)
+        );
     }
 }

@@ -5,6 +5,7 @@ use std::{net::IpAddr, sync::Arc};
 use super::{
     definition::Links,
     hosts,
+    journal::Journal,
     measure::{
         files::Fetched,
         frames::{delay::Timed, throughput::Found},
@@ -44,6 +45,8 @@ pub struct Testbed {
     bounds: Option<[bound::Path; 2]>,
     /// The places that the current measurement has left out.
     gaps: Vec<Gap>,
+    /// The journal of the current trial.
+    journal: Journal,
     // Fields are dropped in this order: the network goes last.
     started: Vec<Started>,
     _authority: Option<Dns>,
@@ -150,6 +153,7 @@ impl Testbed {
             found: Vec::new(),
             timed: Vec::new(),
             gaps: Vec::new(),
+            journal: Journal::default(),
             bounds: links.rate().map(|rate| subject.paths(rate)),
             started,
             _authority: authority,
@@ -243,6 +247,18 @@ impl Testbed {
     pub(super) fn gateways(&self) -> Vec<u32> {
         let processes = self.started.iter().flat_map(|started| &started.processes);
         processes.map(Process::id).collect()
+    }
+
+    /// Begins a trial, which writes to this journal.
+    pub(super) fn begin(&mut self, journal: &Journal) {
+        self.journal = journal.clone();
+        // A trial that was void has left gaps behind.
+        self.gaps.clear();
+    }
+
+    /// Returns the journal of the current trial.
+    pub(super) fn journal(&self) -> &Journal {
+        &self.journal
     }
 
     /// Notes places that could not be measured.

@@ -103,7 +103,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::results::{Environment, FORMAT};
+    use crate::results::{Environment, FORMAT, Rules};
 
     fn run(names: &[(&str, &str)]) -> Run {
         let subject = |(mechanism, engine): &(&str, &str)| SubjectInfo {
@@ -129,6 +129,8 @@ mod tests {
             },
             experiments: vec![],
             subjects: names.iter().map(subject).collect(),
+            rules: Rules::default(),
+            networks: vec![],
             plan: vec![],
         }
     }

@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{FORMAT, Run, Trial};
+use super::{FORMAT, Files, Interface, MOST_SAMPLES, OLDEST, Run, Samples, Trial};
 
 /// A problem with the directory of a run.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +38,7 @@ pub enum Problem {
         problem: String,
     },
     /// It was written by another version of the laboratory.
-    #[error("{path}: format {found}, but this program reads format {FORMAT}")]
+    #[error("{path}: format {found}, but this program reads formats {OLDEST} to {FORMAT}")]
     Format {
         /// The file.
         path: PathBuf,
@@ -137,19 +137,41 @@ impl Directory {
         (0..self.run.plan.len()).filter(|number| !self.trials.contains_key(number))
     }
 
-    /// Keeps a trial. Its file is whole or absent, whenever the program ends.
+    /// Keeps a trial, and its samples apart. Its file is whole or absent, whenever the program ends, and its samples are
+    /// there if it is.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// A file cannot be written.
     ///
     /// # Panics
     /// The plan has no trial of this number.
-    pub fn keep(&mut self, number: usize, trial: Trial) -> Result<(), Problem> {
+    pub fn keep(&mut self, number: usize, mut trial: Trial) -> Result<(), Problem> {
         assert_eq!(self.run.plan.get(number), Some(&trial.planned));
-        let path = self.path.join(TRIALS).join(format!("{number:04}.json"));
-        write(&path, &trial)?;
+        let name = format!("{number:04}.json");
+        if let Some(samples) = Samples::take(&mut trial) {
+            let directory = self.path.join(SAMPLES);
+            fs::create_dir_all(&directory).map_err(|source| file(&directory, source))?;
+            write_compact(&directory.join(&name), &samples)?;
+        }
+        write(&self.path.join(TRIALS).join(&name), &trial)?;
         self.trials.insert(number, trial);
         Ok(())
+    }
+
+    /// Keeps a network in `run.json`, unless an equal one is there. Returns its index in [`Run::networks`].
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn network(&mut self, interfaces: Vec<Interface>) -> Result<usize, Problem> {
+        let known = self.run.networks.iter().position(|one| *one == interfaces);
+        if let Some(index) = known {
+            return Ok(index);
+        }
+        self.run.networks.push(interfaces);
+        // A run of an older format goes on in this one.
+        self.run.format = FORMAT;
+        write(&self.header(), &self.run)?;
+        Ok(self.run.networks.len() - 1)
     }
 
     fn header(&self) -> PathBuf {
@@ -159,6 +181,24 @@ impl Directory {
 
 const HEADER: &str = "run.json";
 const TRIALS: &str = "trials";
+const SAMPLES: &str = "samples";
+
+impl Files {
+    /// Returns the files beside `run.json`.
+    pub fn all() -> Vec<Self> {
+        let samples = format!(
+            "the single samples behind the values of the trial NNNN, if it has any: at most {MOST_SAMPLES} of a value, \
+            evenly chosen in the order of measurement"
+        );
+        let trials = "a trial that is over: its values, and the evidence for them; NNNN is its index in the plan, from 0000";
+        [(TRIALS, trials.into()), (SAMPLES, samples)]
+            .map(|(directory, holds)| Self {
+                path: format!("{directory}/NNNN.json"),
+                holds,
+            })
+            .into()
+    }
+}
 
 fn file(path: &Path, source: io::Error) -> Problem {
     Problem::File {
@@ -193,10 +233,12 @@ fn numbered(trials: &Path) -> Result<Vec<(PathBuf, usize)>, Problem> {
 fn read_format<T: DeserializeOwned>(path: &Path) -> Result<T, Problem> {
     let value: serde_json::Value = read(path)?;
     match value["format"].as_u64() {
-        Some(found) if found != u64::from(FORMAT) => Err(Problem::Format {
-            path: path.into(),
-            found,
-        }),
+        Some(found) if !(u64::from(OLDEST)..=u64::from(FORMAT)).contains(&found) => {
+            Err(Problem::Format {
+                path: path.into(),
+                found,
+            })
+        }
         _ => read(path),
     }
 }
@@ -209,10 +251,20 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Problem> {
     })
 }
 
-/// Writes a file beside its place, and renames it when it is on the disk.
+/// Writes a value to be read by people as well.
 fn write(path: &Path, value: &impl Serialize) -> Result<(), Problem> {
+    put(path, serde_json::to_string_pretty(value))
+}
+
+/// Writes a value without blanks: long lists of numbers.
+fn write_compact(path: &Path, value: &impl Serialize) -> Result<(), Problem> {
+    put(path, serde_json::to_string(value))
+}
+
+/// Writes a file beside its place, and renames it when it is on the disk.
+fn put(path: &Path, text: serde_json::Result<String>) -> Result<(), Problem> {
     let unfinished = path.with_extension("unfinished");
-    let mut text = serde_json::to_string_pretty(value).map_err(|error| Problem::Damaged {
+    let mut text = text.map_err(|error| Problem::Damaged {
         path: path.into(),
         problem: error.to_string(),
     })?;
@@ -228,7 +280,7 @@ fn write(path: &Path, value: &impl Serialize) -> Result<(), Problem> {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{Environment, Outcome, Planned, Point},
+        super::{Environment, Evidence, Offload, Outcome, Planned, Point, Raw, Rules},
         *,
     };
 
@@ -257,6 +309,8 @@ mod tests {
             },
             experiments: vec![],
             subjects: vec![],
+            rules: Rules::default(),
+            networks: vec![],
             plan: vec![planned("a"), planned("b"), planned("c")],
         }
     }
@@ -268,6 +322,7 @@ mod tests {
             seconds: 0.5,
             outcome: Outcome::Measured(vec![Point::new("both", 0.0, 1e-4)]),
             gaps: vec![],
+            evidence: Evidence::default(),
         }
     }
 
@@ -290,6 +345,69 @@ mod tests {
         assert_eq!(again, directory);
         assert!(again.left().eq([0, 2]));
         assert!(again.trials().eq([&trial("b")]));
+    }
+
+    #[test]
+    fn samples_are_apart_from_their_trial() {
+        let (place, mut directory) = begun();
+        let samples = [0.000_012_345, 0.000_012_346_5, 0.1];
+        let sampled = Trial {
+            outcome: Outcome::Measured(vec![Point::of("both", 64.0, &samples).unwrap()]),
+            ..trial("a")
+        };
+        directory.keep(0, sampled).unwrap();
+        assert_eq!(Directory::open(place.path()).unwrap(), directory);
+        let kept: Samples = read(&place.path().join("samples/0000.json")).unwrap();
+        assert_eq!((kept.run.as_str(), &kept.planned), ("one", &planned("a")));
+        assert_eq!(kept.points[0].raw, Raw::Values(samples.into()));
+        assert!(!place.path().join("samples/0001.json").exists());
+    }
+
+    #[test]
+    fn a_network_is_kept_once() {
+        let (place, mut directory) = begun();
+        let network = |mtu| {
+            vec![Interface {
+                node: "gateway".into(),
+                name: "six".into(),
+                mtu,
+                offloads: vec![Offload::GenericReceive],
+            }]
+        };
+        let indices = [1500, 1280, 1500].map(|mtu| directory.network(network(mtu)).unwrap());
+        assert_eq!(indices, [0, 1, 0]);
+        let again = Directory::open(place.path()).unwrap();
+        assert_eq!(again.run().networks, [network(1500), network(1280)]);
+    }
+
+    /// A run as the version before wrote it.
+    #[test]
+    fn a_run_of_the_first_format_is_read_and_goes_on_in_this_one() {
+        let (place, _) = begun();
+        let strip = |path: &Path, fields: &[&str]| {
+            let mut value: serde_json::Value = read(path).unwrap();
+            let object = value.as_object_mut().unwrap();
+            for field in fields {
+                assert!(object.remove(*field).is_some(), "{field}");
+            }
+            if object.contains_key("format") {
+                object.insert("format".into(), 1.into());
+            }
+            write(path, &value).unwrap();
+        };
+        strip(&place.path().join(HEADER), &["rules", "networks"]);
+        strip(&place.path().join("trials/0001.json"), &["evidence"]);
+        let mut old = Directory::open(place.path()).unwrap();
+        assert_eq!(old.run().format, 1);
+        assert!(old.trials().eq([&trial("b")]));
+        old.network(vec![]).unwrap();
+        let sampled = Outcome::Measured(vec![Point::of("both", 0.0, &[1.0]).unwrap()]);
+        let sampled = Trial {
+            outcome: sampled,
+            ..trial("a")
+        };
+        old.keep(0, sampled).unwrap();
+        assert_eq!(Directory::open(place.path()).unwrap().run().format, FORMAT);
     }
 
     #[test]

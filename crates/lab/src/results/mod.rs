@@ -3,26 +3,36 @@
 //! A run is a directory:
 //!
 //! ```text
-//! RUN/run.json              the plan, the machine and the program
+//! RUN/run.json              the plan, the machine, the program, and the networks that were built
 //! RUN/trials/NNNN.json      one file for each trial that is over
+//! RUN/samples/NNNN.json     the single samples behind its medians, if it has any
 //! ```
 //!
-//! A trial is one subject in one experiment, once. Its points are the values measured. Trials are independent, so a
-//! run that was stopped continues with those that have no file yet. Values are in the base units that
-//! [`Quantity::unit`] names.
+//! A trial is one subject in one experiment, once. Its points are the values measured, and its [`Evidence`] is all else
+//! that they can be judged by. Trials are independent, so a run that was stopped continues with those that have no file
+//! yet. Values are in the base units that [`Quantity::unit`] names.
 
 mod directory;
+mod evidence;
 mod quantity;
+mod samples;
 
 pub use directory::{Directory, Problem};
+pub use evidence::{
+    Attempt, Evidence, Files, Interface, Load, Offload, Pinned, Rules, Search, Thread, Tolerances,
+    Width,
+};
 pub use quantity::{Better, NO_VERDICT, Quantity};
+pub use samples::{MOST_SAMPLES, Raw, Sampled, Samples};
 
 use serde::{Deserialize, Serialize};
 
 use crate::measure::{median, median_interval, spread};
 
-/// The version of this format. A directory of another version is refused.
-pub const FORMAT: u32 = 1;
+/// The version of this format. A directory of a later version is refused, and of one before [`OLDEST`].
+pub const FORMAT: u32 = 2;
+/// The oldest version that can be read. Version 1 has no [`Rules`], networks, [`Evidence`], searches and samples.
+pub const OLDEST: u32 = 1;
 
 /// The fewest samples for which the first and the 99th percentile are meaningful.
 const ENOUGH: usize = 20;
@@ -47,6 +57,13 @@ pub struct Run {
     pub experiments: Vec<ExperimentInfo>,
     /// The subjects, with those that could not be measured.
     pub subjects: Vec<SubjectInfo>,
+    /// The rules by which its trials were made and judged.
+    #[serde(default)]
+    pub rules: Rules,
+    /// The networks of its trials, each once: the interfaces that are up, node by node. [`Evidence::network`] is an
+    /// index of these.
+    #[serde(default)]
+    pub networks: Vec<Vec<Interface>>,
     /// All trials, in the order in which they are run.
     pub plan: Vec<Planned>,
 }
@@ -158,6 +175,9 @@ pub struct Trial {
     /// The places on the axis that have no point, if it was measured.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub gaps: Vec<Gap>,
+    /// All else by which it can be judged.
+    #[serde(default)]
+    pub evidence: Evidence,
 }
 
 /// A place on the axis that could not be measured.
@@ -209,6 +229,16 @@ pub struct Point {
     /// The share of the rate without loss at which it was measured: 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub load: Option<f64>,
+    /// The frames or datagrams per second that each sender offered; absent where one request follows the other's answer, and
+    /// where a search has found the value.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub offered: Option<f64>,
+    /// The limits of the search that has found the value.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub search: Option<Search>,
+    /// The samples, as long as they are not in their file.
+    #[serde(skip)]
+    pub raw: Raw,
     /// The reason why an application does not work, if it does not.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
@@ -227,6 +257,9 @@ impl Point {
             bound: None,
             ceiling: None,
             load: None,
+            offered: None,
+            search: None,
+            raw: Raw::default(),
             reason: None,
         }
     }
@@ -239,6 +272,7 @@ impl Point {
             samples: samples.len() as u64,
             spread: spread(&sorted).filter(|_| samples.len() >= ENOUGH),
             interval: median_interval(&sorted),
+            raw: Raw::of(samples),
             ..Self::new(series, at, value)
         })
     }
@@ -259,12 +293,34 @@ impl Point {
         }
     }
 
-    /// Adds the share of the rate without loss at which it was measured.
-    pub fn at_load(self, share: f64) -> Self {
+    /// Adds the share of a rate without loss at which it was measured, and what that is: frames per second of each
+    /// sender.
+    pub fn at_load(self, share: f64, of: f64) -> Self {
         Self {
             load: Some(share),
+            ..self.offered(share * of)
+        }
+    }
+
+    /// Adds the frames or datagrams per second that each sender offered.
+    pub fn offered(self, rate: f64) -> Self {
+        Self {
+            offered: Some(rate),
             ..self
         }
+    }
+
+    /// Adds the limits of the search that has found it.
+    pub fn found_by(self, search: Search) -> Self {
+        Self {
+            search: Some(search),
+            ..self
+        }
+    }
+
+    /// Adds its samples.
+    pub fn with_raw(self, raw: Raw) -> Self {
+        Self { raw, ..self }
     }
 
     /// Adds the tester's own value.

@@ -61,6 +61,11 @@ impl Stateful<'_> {
 }
 
 impl<'a> Empty<'a> {
+    /// Returns the network, for those who inspect it.
+    pub fn network(&self) -> &Network {
+        self.path.network()
+    }
+
     /// Runs phase 1: this many connections, at most one per packet, at this rate per second.
     pub fn establish(mut self, connections: u64, rate: f64) -> Result<Established<'a>> {
         let result = self.path.run(&self.test.trial(connections, rate))?;

@@ -10,8 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{CORES, Disturbance};
-use crate::{LabError, Result};
+use super::{CORES, Disturbance, threads};
+use crate::{LabError, Result, results::Thread};
 
 /// The ticks of a second in `/proc` (`USER_HZ`, the same for all architectures of Linux here).
 const TICKS: u64 = 100;
@@ -72,6 +72,13 @@ impl Snapshot {
                 .max()
                 .unwrap_or(0),
         }
+    }
+
+    /// Returns the threads of this process and of all that it has started, with the cores that they may use.
+    pub fn threads(&self) -> Vec<Thread> {
+        let own = std::process::id();
+        let ours = self.processes.keys().filter(|id| self.descends(**id, own));
+        ours.flat_map(|id| threads::of(*id)).collect()
     }
 
     /// Returns the ticks of all processes of others whose place is a core in use.
@@ -176,7 +183,6 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::validity::undisturbed;
 
     fn process(parent: u32, core: usize, ticks: u64) -> Process {
         Process {
@@ -254,13 +260,12 @@ mod tests {
             .trim()
             .parse()
             .unwrap();
-        let measured = undisturbed(|| {
-            std::thread::sleep(Duration::from_secs(2));
-            Ok(())
-        });
+        let before = Snapshot::now().unwrap();
+        std::thread::sleep(Duration::from_secs(2));
+        let disturbance = Snapshot::now().unwrap().since(&before);
         let ended = Command::new("kill").arg(id.to_string()).status().unwrap();
         assert!(ended.success());
-        let why = measured.unwrap_err().to_string();
+        let why = disturbance.verdict().unwrap();
         assert!(
             why.contains("other processes") || why.contains("hypervisor"),
             "{why}"

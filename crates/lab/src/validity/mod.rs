@@ -6,6 +6,7 @@
 //! that of interrupts. One rule is for all: too much of it on any core in use, and the measurement is void.
 
 mod counters;
+mod threads;
 
 pub use counters::Snapshot;
 
@@ -14,6 +15,7 @@ use std::time::Duration;
 use crate::{
     LabError, Result,
     measure::{GATEWAY_CPU, TESTER_CPU},
+    results::{Files, Pinned, Rules, Tolerances},
 };
 
 /// The number of times that a void measurement is tried.
@@ -45,6 +47,38 @@ pub const INTERRUPTS: f64 = 2000.0;
 
 /// The cores on which testers, hosts and gateways have their places.
 pub const CORES: [usize; 2] = [TESTER_CPU, GATEWAY_CPU];
+
+/// The work of each core in use.
+const WORK: [(usize, &str); 2] = [
+    (
+        TESTER_CPU,
+        "the sender of frames, of both directions the one from the client; clients, servers, ping and iperf3; the thread that \
+        moves the frames of links with a line rate; and all that the kernel and programs in XDP and tc do for their packets",
+    ),
+    (
+        GATEWAY_CPU,
+        "gateways that are processes, with all their threads; the sender of the server's frames if both hosts send; the \
+        thread with both hosts' sockets where delay and throughput are measured between applications, at idle priority",
+    ),
+];
+
+/// Returns the rules of a run by this program.
+pub fn rules() -> Rules {
+    let pinned = |(core, work): (usize, &str)| Pinned {
+        core,
+        work: work.into(),
+    };
+    Rules {
+        files: Files::all(),
+        pinning: WORK.map(pinned).into(),
+        tolerances: Some(Tolerances {
+            tries: TRIES,
+            foreign_share: FOREIGN,
+            foreign_seconds: UNSEEN.as_secs_f64(),
+            interrupts_per_second: INTERRUPTS,
+        }),
+    }
+}
 
 /// The work of others during a measurement, on the cores in use.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -81,29 +115,6 @@ impl Disturbance {
         (rate > INTERRUPTS && self.interrupts > 100)
             .then(|| format!("{rate:.0} interrupts of devices in a second came to a core in use"))
     }
-}
-
-/// Measures, unless others disturb it.
-///
-/// # Errors
-/// The measurement fails; or others had the cores in use for too long, so that it is void.
-pub fn undisturbed<T>(measure: impl FnOnce() -> Result<T>) -> Result<T> {
-    let (measured, void) = watched(measure)?;
-    match void {
-        None => Ok(measured),
-        Some(why) => Err(LabError::Tester(why)),
-    }
-}
-
-/// Measures, and says why that is void, if so.
-///
-/// # Errors
-/// The measurement fails, or the counters of the machine cannot be read.
-pub fn watched<T>(measure: impl FnOnce() -> Result<T>) -> Result<(T, Option<String>)> {
-    let before = Snapshot::now()?;
-    let measured = measure()?;
-    let disturbance = Snapshot::now()?.since(&before);
-    Ok((measured, disturbance.verdict()))
 }
 
 /// Repeats what is void, which it is if the machine had other work.

@@ -3,6 +3,7 @@
 use super::{
     super::{
         definition::Links,
+        journal::Journal,
         profile::Profile,
         subject::Subject,
         subjects,
@@ -43,7 +44,7 @@ fn call(testbed: &Testbed) -> Result<Call<'_>> {
 }
 
 /// Returns the verdict about each everyday application, beside a network of native IPv4.
-pub(crate) fn everyday(subject: &Subject, _: Profile) -> Result<Vec<Point>> {
+pub(crate) fn everyday(subject: &Subject, _: Profile, _: &Journal) -> Result<Vec<Point>> {
     judge(subject, |_| Ok(()), |_| true).map(|judged| judged.into_iter().map(point).collect())
 }
 

@@ -7,12 +7,8 @@ use super::{
     http::Connection,
 };
 use crate::{
-    LabError, Result,
-    generator::pin,
-    measure::TESTER_CPU,
-    results::Point,
-    services::Files,
-    validity::{persistent, undisturbed},
+    LabError, Result, generator::pin, measure::TESTER_CPU, results::Point, services::Files,
+    validity::persistent,
 };
 
 /// The numbers of simultaneous connections.
@@ -28,7 +24,7 @@ pub(crate) fn round_trips(testbed: &mut Testbed, profile: Profile) -> Result<Vec
         command: format!("HTTP from {address}"),
         source,
     };
-    let client = testbed.client()?;
+    let (client, journal) = (testbed.client()?, testbed.journal());
     client.enter(|| {
         pin(TESTER_CPU)?;
         let mut points = Vec::new();
@@ -37,8 +33,9 @@ pub(crate) fn round_trips(testbed: &mut Testbed, profile: Profile) -> Result<Vec
             at_once(address, 1, octets, 10).map_err(problem)?;
             for count in profile.thin(&COUNTS) {
                 let each = (profile.exchanges() as usize).div_ceil(count).max(3);
+                let here = journal.of(series).at(count as f64);
                 let ask = || at_once(address, count, octets, each).map_err(problem);
-                let samples = persistent(|| undisturbed(ask))?;
+                let samples = persistent(|| here.undisturbed(ask))?;
                 points.extend(Point::of(series, count as f64, &samples));
             }
         }
@@ -52,7 +49,8 @@ pub(crate) fn simplest(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Po
     let _server = Files::serve(testbed.server()?, &[octets])?;
     let address = testbed.address();
     let each = profile.exchanges() as usize;
-    let samples = testbed.client()?.enter(|| {
+    let (client, journal) = (testbed.client()?, testbed.journal());
+    let samples = client.enter(|| {
         pin(TESTER_CPU)?;
         let ask = |times| {
             at_once(address, 1, octets, times).map_err(|source| LabError::Start {
@@ -61,7 +59,7 @@ pub(crate) fn simplest(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Po
             })
         };
         ask(10)?;
-        undisturbed(|| ask(each))
+        journal.undisturbed(|| ask(each))
     })?;
     Ok(Point::of("both", 0.0, &samples).into_iter().collect())
 }

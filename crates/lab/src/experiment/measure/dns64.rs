@@ -13,7 +13,7 @@ use crate::{
     generator::pin,
     measure::TESTER_CPU,
     plan,
-    results::Point,
+    results::{Point, Search, Width},
     services::{NAMES, WILD, numbered_name},
     tools::{has_answer, query},
 };
@@ -71,7 +71,14 @@ pub(crate) fn rates(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point
         begin = rate.max(FIRST);
         let authority = SocketAddr::new(plan::HOST4.into(), 53);
         let spare = SPARE * rate;
-        let point = Point::new("both", f64::from(cached), rate);
+        let point = Point::new("both", f64::from(cached), rate).found_by(Search {
+            least: 0.0,
+            most: None,
+            width: Width::Share(width),
+            loss: 0.0,
+            exceed: 0.0,
+            seconds: Some(length.as_secs_f64()),
+        });
         points.push(
             if works(authority, Answer::Any, spare, length / 4, cached)? {
                 point.with_ceiling(spare)

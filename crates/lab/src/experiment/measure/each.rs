@@ -4,7 +4,7 @@ use super::super::testbed::Testbed;
 use crate::{
     LabError, Result,
     results::{Gap, Point},
-    validity::{persistent, undisturbed},
+    validity::persistent,
 };
 
 /// Measures at each place of an axis. A place that cannot be measured is a gap of the testbed's current trial.
@@ -16,7 +16,10 @@ pub(super) fn each<T: Copy + Into<f64>>(
     places: &[T],
     measure: impl Fn(&Testbed, T) -> Result<Vec<Point>>,
 ) -> Result<Vec<Point>> {
-    let (points, gaps) = apart(places, |place| undisturbed(|| measure(testbed, place)))?;
+    let (points, gaps) = apart(places, |place| {
+        let journal = testbed.journal().at(place);
+        journal.undisturbed(|| measure(testbed, place))
+    })?;
     testbed.leave_out(gaps);
     Ok(points)
 }

@@ -8,7 +8,6 @@ use super::{
 };
 use crate::{
     LabError, Result, generator::pin, measure::TESTER_CPU, results::Point, services::Files,
-    validity::undisturbed,
 };
 
 /// The sizes of paper 001, in octets.
@@ -30,7 +29,7 @@ fn all(testbed: &mut Testbed, profile: Profile) -> Result<&[Fetched]> {
         let _server = Files::serve(testbed.server()?, &SIZES)?;
         let address = testbed.address();
         let times = profile.exchanges().div_ceil(20);
-        let client = testbed.client()?;
+        let (client, journal) = (testbed.client()?, testbed.journal());
         testbed.fetched = client.enter(|| {
             pin(TESTER_CPU)?;
             let problem = |source| LabError::Start {
@@ -41,7 +40,7 @@ fn all(testbed: &mut Testbed, profile: Profile) -> Result<&[Fetched]> {
             fetch(address, SIZES[0]).map_err(problem)?;
             let turns = (0..times).flat_map(|_| SIZES);
             let fetched = turns.map(|octets| fetch(address, octets).map_err(problem));
-            undisturbed(|| fetched.collect())
+            journal.undisturbed(|| fetched.collect())
         })?;
     }
     Ok(&testbed.fetched)

@@ -6,7 +6,7 @@ use super::{
     super::{profile::Profile, testbed::Testbed},
     each::each,
 };
-use crate::{LabError, Result, results::Point, tools, validity::undisturbed};
+use crate::{LabError, Result, results::Point, tools};
 
 /// Octets of an ICMP header.
 const ICMP: u32 = 8;
@@ -32,7 +32,10 @@ fn round_trip(testbed: &Testbed, profile: Profile, octets: u32) -> Result<Point>
 
 /// Returns the round trip of packets of 1024 octets, as in paper 001.
 pub(crate) fn of_1024(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
-    undisturbed(|| round_trip(testbed, profile, 1024)).map(|point| vec![point])
+    let journal = testbed.journal();
+    journal
+        .undisturbed(|| round_trip(testbed, profile, 1024))
+        .map(|point| vec![point])
 }
 
 /// Returns the round trips of the sizes of paper 002.

@@ -8,6 +8,7 @@ use std::{net::IpAddr, ops::RangeInclusive, time::Duration};
 
 use super::{
     super::{
+        journal::Journal,
         profile::Profile,
         subject::{Setup, Subject},
     },
@@ -17,9 +18,10 @@ use crate::{
     LabError, Result,
     device::Device,
     generator::FrameSize,
+    interfaces,
     packet::{Ends, Form},
     plan,
-    results::Point,
+    results::{Point, Search, Width},
     tester::{
         Ceiling, Empty, Established, Extent, Flows, Networks, Phases, Ports, Stateful, Streams,
         Tolerance, Traffic, Trial, Void,
@@ -29,7 +31,6 @@ use crate::{
             throughput,
         },
     },
-    validity::watched,
 };
 
 /// The source ports (RFC 9693 section 4.1: a few times ten thousand). There are as many destination ports as the
@@ -154,15 +155,17 @@ fn test<'a>(profile: Profile, subject: &'a Subject, connections: u32) -> Result<
 /// Trials on a device with an empty table.
 struct Trials<'a> {
     test: &'a Stateful<'a>,
+    journal: &'a Journal,
     device: Option<Empty<'a>>,
     /// The reason why a rate could not be offered, if there was one.
     void: Option<Void>,
 }
 
 impl<'a> Trials<'a> {
-    fn new(test: &'a Stateful<'a>) -> Self {
+    fn new(test: &'a Stateful<'a>, journal: &'a Journal) -> Self {
         Self {
             test,
+            journal,
             device: None,
             void: None,
         }
@@ -171,12 +174,15 @@ impl<'a> Trials<'a> {
     fn once(&mut self, connections: u64, rate: f64) -> Result<Established<'a>> {
         let device = match self.device.take() {
             Some(device) => device,
-            None => self.test.build()?,
+            None => {
+                let device = self.test.build()?;
+                self.journal.network(interfaces::of(device.network())?);
+                device
+            }
         };
-        let (mut established, void) = watched(|| device.establish(connections, rate))?;
-        let result = &mut established.result;
-        result.void = result.void.take().or(void.map(Void::Disturbed));
-        Ok(established)
+        let establish = || device.establish(connections, rate);
+        self.journal
+            .trial(establish, |established| &mut established.result)
     }
 
     /// Runs phase 1, and repeats it if it was sent late. A rate that is late every time could not be offered.
@@ -207,8 +213,13 @@ impl<'a> Trials<'a> {
         Ok(outcome)
     }
 
-    /// Returns the highest rate at which this many are established, up to the tester's own.
-    fn highest(&mut self, connections: u64, width: f64, ceiling: Ceiling) -> Result<f64> {
+    /// Returns the highest rate at which this many are established, up to the tester's own, and the search that found it.
+    fn highest(
+        &mut self,
+        connections: u64,
+        width: f64,
+        ceiling: Ceiling,
+    ) -> Result<(f64, RateSearch)> {
         // The forwarding rate under overload is near the result.
         let flooded = self.once(connections, f64::INFINITY)?;
         let reached = flooded.result.streams[0].received_rate;
@@ -216,9 +227,10 @@ impl<'a> Trials<'a> {
         let mut most = (reached * ABOVE).min(ceiling.rate());
         loop {
             let error = most * width;
-            let found = RateSearch { most, error }.run(|rate| self.passes(connections, rate))?;
+            let search = RateSearch { most, error };
+            let found = search.run(|rate| self.passes(connections, rate))?;
             if found < most || most >= ceiling.rate() {
-                return Ok(found);
+                return Ok((found, search));
             }
             most = (most * 2.0).min(ceiling.rate());
         }
@@ -250,24 +262,41 @@ impl<'a> Trials<'a> {
     }
 }
 
+/// Returns the limits of a search with a number of connections in each trial, all of which have to be established.
+fn limits([least, most]: [f64; 2], width: f64) -> Search {
+    Search {
+        least,
+        most: Some(most),
+        width: Width::Difference(width),
+        loss: 0.0,
+        exceed: 0.0,
+        seconds: None,
+    }
+}
+
 /// Returns the tester's own rate with such frames.
 fn ceiling(test: &Stateful<'_>) -> Result<Ceiling> {
     Alone::of(&Streams::Rightward(test.initiated.clone())).map(|alone| alone.ceiling)
 }
 
 /// Measures the maximum connection establishment rate, validated (RFC 9693 sections 4.5 and 4.6).
-pub(crate) fn connection_rate(subject: &Subject, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn connection_rate(
+    subject: &Subject,
+    profile: Profile,
+    journal: &Journal,
+) -> Result<Vec<Point>> {
     let Scale {
         connections, width, ..
     } = scale(profile);
     let test = test(profile, subject, connections)?;
     let ceiling = ceiling(&test)?;
-    let mut trials = Trials::new(&test);
-    let mut rate = trials.highest(connections.into(), width, ceiling)?;
+    let mut trials = Trials::new(&test, journal);
+    let (mut rate, search) = trials.highest(connections.into(), width, ceiling)?;
     for _ in 0..=RETRIES {
         if rate > 0.0 && trials.is_validated(connections.into(), rate)? {
-            let point = Point::new("there", 0.0, rate);
-            return Ok(vec![point.with_ceiling(ceiling.rate())]);
+            let point = Point::new("there", 0.0, rate).with_ceiling(ceiling.rate());
+            let limits = limits([0.0, search.most], search.error);
+            return Ok(vec![point.found_by(limits)]);
         }
         rate *= 1.0 - width;
     }
@@ -276,7 +305,11 @@ pub(crate) fn connection_rate(subject: &Subject, profile: Profile) -> Result<Vec
 
 /// Measures the capacity of the connection tracking table (RFC 9693 section 4.9). If the search ended before the
 /// table was full, its end is the ceiling of the value.
-pub(crate) fn capacity(subject: &Subject, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn capacity(
+    subject: &Subject,
+    profile: Profile,
+    journal: &Journal,
+) -> Result<Vec<Point>> {
     let Scale {
         capacity: [initial, most],
         error,
@@ -292,10 +325,10 @@ pub(crate) fn capacity(subject: &Subject, profile: Profile) -> Result<Vec<Point>
     };
     let test = test(profile, subject, most)?;
     let ceiling = ceiling(&test)?;
-    let mut trials = Trials::new(&test);
+    let mut trials = Trials::new(&test, journal);
     let found = search.run(|connections, known| {
         if known.is_none() && profile == Profile::Rfc {
-            return trials.highest(connections, width, ceiling);
+            return Ok(trials.highest(connections, width, ceiling)?.0);
         }
         let most = known.unwrap_or(careful);
         // Below this share of the rate before, there are too many connections: a higher precision is not needed.
@@ -305,7 +338,9 @@ pub(crate) fn capacity(subject: &Subject, profile: Profile) -> Result<Vec<Point>
     if found.rate == 0.0 {
         return Err(trials.nothing("not even the first connections were established"));
     }
+    let ends = [f64::from(initial), f64::from(most)];
     let point = Point::new("there", 0.0, found.connections as f64);
+    let point = point.found_by(limits(ends, error as f64));
     Ok(vec![if found.is_at_the_end {
         point.with_ceiling(f64::from(most))
     } else {
@@ -314,13 +349,17 @@ pub(crate) fn capacity(subject: &Subject, profile: Profile) -> Result<Vec<Point>
 }
 
 /// Measures the connection tear-down rate, by the number of connections (RFC 9693 section 4.8).
-pub(crate) fn tear_down_rates(subject: &Subject, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn tear_down_rates(
+    subject: &Subject,
+    profile: Profile,
+    journal: &Journal,
+) -> Result<Vec<Point>> {
     let Scale {
         torn_down, careful, ..
     } = scale(profile);
     let most = torn_down.iter().copied().max().unwrap_or(1);
     let test = test(profile, subject, most)?;
-    let mut trials = Trials::new(&test);
+    let mut trials = Trials::new(&test, journal);
     let mut points = Vec::new();
     for connections in torn_down.iter().copied() {
         let established = trials.establish(connections.into(), careful)?;
@@ -338,7 +377,11 @@ pub(crate) fn tear_down_rates(subject: &Subject, profile: Profile) -> Result<Vec
 
 /// Measures phase 2: the highest rate without loss through established connections, from the initiator and to it (RFC
 /// 9693 section 4.7).
-pub(crate) fn throughput(subject: &Subject, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn throughput(
+    subject: &Subject,
+    profile: Profile,
+    journal: &Journal,
+) -> Result<Vec<Point>> {
     let Scale {
         connections,
         careful,
@@ -347,7 +390,7 @@ pub(crate) fn throughput(subject: &Subject, profile: Profile) -> Result<Vec<Poin
     } = scale(profile);
     let test = test(profile, subject, connections)?;
     let ceiling = ceiling(&test)?;
-    let mut trials = Trials::new(&test);
+    let mut trials = Trials::new(&test, journal);
     let established = trials.establish(connections.into(), careful)?;
     if established.completeness() == Completeness::Some {
         return Err(trials.nothing("not all connections were established"));
@@ -360,12 +403,14 @@ pub(crate) fn throughput(subject: &Subject, profile: Profile) -> Result<Vec<Poin
     ];
     for (way, streams) in ways {
         device = device.with_streams(streams)?;
+        let journal = journal.of(way);
         let mut run = |rate, extent| {
-            device.run(&Trial {
+            let trial = Trial {
                 rate,
                 extent,
                 timeout: TIMEOUT,
-            })
+            };
+            journal.trial(|| device.run(&trial), |result| result)
         };
         let flooded = run(f64::INFINITY, Extent::Frames(FLOOD))?;
         let reached = flooded.streams[0].received_rate;
@@ -384,7 +429,8 @@ pub(crate) fn throughput(subject: &Subject, profile: Profile) -> Result<Vec<Poin
             Limit::Sender => LabError::Tester("no rate could be offered in time".into()),
             _ => trials.nothing("frames are lost at every rate"),
         })?;
-        points.push(Point::new(way, 0.0, rate).with_ceiling(ceiling.rate()));
+        let point = Point::new(way, 0.0, rate).with_ceiling(ceiling.rate());
+        points.push(point.found_by(search.limits()));
     }
     Ok(points)
 }

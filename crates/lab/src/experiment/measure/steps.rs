@@ -23,7 +23,7 @@ use isthmus_engine::{
 };
 use isthmus_gateway::{capture, config};
 
-use super::super::{profile::Profile, subject::Subject};
+use super::super::{journal::Journal, profile::Profile, subject::Subject};
 use crate::{LabError, Result, measure::median, plan, results::Point};
 
 /// The repetitions between two readings of the clock.
@@ -162,7 +162,7 @@ fn packet(protocol: Protocol, family: Family, prefix: &Prefix) -> Vec<u8> {
 }
 
 /// Measures each step by itself, and the whole.
-pub(crate) fn all(_: &Subject, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn all(_: &Subject, profile: Profile, _: &Journal) -> Result<Vec<Point>> {
     let mut points = Vec::new();
     each(profile, |step, samples| {
         points.extend(Point::of(step, 0.0, &samples));
@@ -189,7 +189,7 @@ fn each(profile: Profile, mut add: impl FnMut(&str, Vec<f64>)) -> Result<()> {
 }
 
 /// Measures the whole translation, by the length of the prefix.
-pub(crate) fn by_prefix(_: &Subject, profile: Profile) -> Result<Vec<Point>> {
+pub(crate) fn by_prefix(_: &Subject, profile: Profile, _: &Journal) -> Result<Vec<Point>> {
     let mut points = Vec::new();
     each_prefix(profile, |way, length, samples| {
         points.extend(Point::of(way, f64::from(length), &samples));
@@ -366,7 +366,12 @@ mod tests {
 
     #[test]
     fn every_step_takes_some_time_and_not_more_than_the_whole() {
-        let points = all(&super::super::super::subjects()[0], Profile::Smoke).unwrap();
+        let points = all(
+            &super::super::super::subjects()[0],
+            Profile::Smoke,
+            &Journal::default(),
+        )
+        .unwrap();
         assert_eq!(points.len(), 12);
         assert!(
             points

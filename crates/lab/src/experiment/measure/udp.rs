@@ -10,7 +10,7 @@ use super::{
     each::apart,
     frames::{
         self,
-        steady::{self, Steady},
+        steady::{self, STEADY, Steady},
     },
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     results::{Gap, Point},
     services,
     tools::{self, Direction, Traffic, Transfer, Until},
-    validity::{self, undisturbed},
+    validity,
 };
 
 /// The payloads of paper 002, in octets.
@@ -52,15 +52,20 @@ fn all(testbed: &mut Testbed, profile: Profile) -> Result<Offered> {
         let _counting = Counting::begin()?;
         let sizes = profile.thin(&SIZES);
         let (sizes, gaps) = apart(&sizes, |octets| {
-            undisturbed(|| of_size(testbed, profile, octets).map(|one| vec![one]))
+            of_size(testbed, profile, octets).map(|one| vec![one])
         })?;
         testbed.offered = Offered { sizes, gaps };
     }
     Ok(testbed.offered.clone())
 }
 
+/// Returns the datagrams per second of a size of payload.
+fn load(octets: u32) -> f64 {
+    f64::from(OFFERED) * 1e6 / f64::from(8 * octets)
+}
+
 fn of_size(testbed: &Testbed, profile: Profile, octets: u32) -> Result<OfSize> {
-    let rate = f64::from(OFFERED) * 1e6 / f64::from(8 * octets);
+    let rate = load(octets);
     let steady = if frames::is_known(testbed.subject()) {
         Some(steady::send(
             testbed,
@@ -79,20 +84,23 @@ fn of_size(testbed: &Testbed, profile: Profile, octets: u32) -> Result<OfSize> {
     let blocks = Until::Blocks((rate * profile.length().as_secs_f64()) as u32);
     let gateways = testbed.gateways();
     let (client, address) = (testbed.client()?, testbed.address().to_string());
-    let before = Used::now(&gateways)?;
-    let transfer = tools::iperf(
-        client,
-        TESTER_CPU,
-        &address,
-        traffic,
-        Direction::Upload,
-        blocks,
-    )?;
-    Ok(OfSize {
-        octets,
-        steady,
-        transfer,
-        used: Used::now(&gateways)? - before,
+    // The tester has watched its own load.
+    testbed.journal().at(octets).undisturbed(|| {
+        let before = Used::now(&gateways)?;
+        let transfer = tools::iperf(
+            client,
+            TESTER_CPU,
+            &address,
+            traffic,
+            Direction::Upload,
+            blocks,
+        )?;
+        Ok(OfSize {
+            octets,
+            steady,
+            transfer,
+            used: Used::now(&gateways)? - before,
+        })
     })
 }
 
@@ -109,15 +117,16 @@ fn points(
     for one in &sizes {
         let at = f64::from(one.octets);
         let value = one.steady.as_ref().and_then(|found| steady(one, found));
-        points.extend(value.map(|value| Point::new("udp", at, value)));
+        let rate = load(one.octets);
+        points.extend(value.map(|value| Point::new(STEADY, at, value).offered(rate)));
         if one.shortfall().is_none() {
             // Without the tester, it is not the second opinion but the first.
             let series = if one.steady.is_some() {
                 "iperf3"
             } else {
-                "udp"
+                STEADY
             };
-            points.push(Point::new(series, at, second(one)));
+            points.push(Point::new(series, at, second(one)).offered(rate));
         }
     }
     nothing_sent(&sizes, points)
@@ -181,7 +190,7 @@ impl OfSize {
     /// Returns the processor times by name.
     fn times(&self) -> [(&'static str, f64); 4] {
         [
-            ("udp", self.everybody()),
+            (STEADY, self.everybody()),
             ("hosts", self.transfer.cpu),
             ("gateways", self.used.gateways),
             ("programs", self.used.programs),
@@ -192,7 +201,8 @@ impl OfSize {
     fn points(&self, beside: f64) -> impl Iterator<Item = Point> {
         let times = self.times().into_iter().filter(|(_, time)| *time > 0.0);
         let at = f64::from(self.octets);
-        times.map(move |(series, time)| Point::new(series, at, time / beside))
+        let rate = load(self.octets);
+        times.map(move |(series, time)| Point::new(series, at, time / beside).offered(rate))
     }
 }
 

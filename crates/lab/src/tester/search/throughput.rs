@@ -5,7 +5,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Limit, Offer, Point, Range, offer};
-use crate::{Result, tester::TrialResult};
+use crate::{
+    Result,
+    results::{self, Width},
+    tester::TrialResult,
+};
 
 /// The parameters of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -89,6 +93,18 @@ impl Search {
             limit: bracket.high.map_or(Limit::Most, |(_, limit)| limit),
             points,
         })
+    }
+
+    /// Returns its limits, as results keep them.
+    pub fn limits(&self) -> results::Search {
+        results::Search {
+            least: self.range.least,
+            most: Some(self.range.most),
+            width: Width::Share(self.width),
+            loss: 0.0,
+            exceed: 0.0,
+            seconds: Some(self.full.as_secs_f64()),
+        }
     }
 
     /// Halves the bracket, in proportion, until it is narrow enough.

@@ -47,7 +47,7 @@ fn spread_bound_and_ceiling_are_medians_too() {
                 point
                     .with_bound(4.0 * number)
                     .with_ceiling(3.0 * number)
-                    .at_load(number / 10.0),
+                    .at_load(number / 10.0, 1000.0),
             ],
         );
     }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use isthmus_lab::{
     results::{
-        Axis, Directory, Environment, ExperimentInfo, FORMAT, Outcome, Planned, Point, Quantity,
-        Run, Scale, SubjectInfo, Trial,
+        Axis, Directory, Environment, Evidence, ExperimentInfo, FORMAT, Outcome, Planned, Point,
+        Quantity, Rules, Run, Scale, SubjectInfo, Trial,
     },
     summary::Summary,
 };
@@ -36,6 +36,8 @@ impl MadeUp {
             },
             experiments: vec![],
             subjects: vec![],
+            rules: Rules::default(),
+            networks: vec![],
             plan: vec![],
         };
         Self {
@@ -119,6 +121,7 @@ impl MadeUp {
             seconds: 0.0,
             outcome,
             gaps: vec![],
+            evidence: Evidence::default(),
         });
     }
 

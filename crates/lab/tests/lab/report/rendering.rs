@@ -226,6 +226,7 @@ fn point() -> impl Strategy<Value = Point> {
                 ceiling,
                 load,
                 reason,
+                ..Point::new("", at, value)
             },
         )
 }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     LabError, Result,
-    results::Point,
+    results::{Point, Raw},
     tester::{
         Delay,
         search::{
@@ -32,7 +32,11 @@ pub(crate) struct Timed {
     series: &'static str,
     octets: u16,
     delays: Delays,
-    /// The share of the rate without loss that was offered.
+    /// The delays by steps: the least of each step in nanoseconds, and the number of frames.
+    steps: Vec<(u64, u64)>,
+    /// The rate without loss, in frames per second of each sender.
+    rate: f64,
+    /// The share of it that was offered.
     share: f64,
     /// The tester's own delays at the same load; absent if it could not send that on time alone.
     own: Option<Delay>,
@@ -63,7 +67,7 @@ pub(crate) fn ipdv(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>
         let both = values.zip(names);
         both.map(|(value, name)| {
             let at = f64::from(timed.octets);
-            Point::new(&timed.series(name), at, value.median / 1e9).at_load(timed.share)
+            Point::new(&timed.series(name), at, value.median / 1e9).at_load(timed.share, timed.rate)
         })
         .collect()
     })
@@ -76,8 +80,16 @@ impl Timed {
 
     /// Returns a time in nanoseconds, with the tester's own.
     fn point(&self, part: &str, value: f64, own: impl Fn(&Delay) -> f64) -> Point {
-        let point =
-            Point::new(&self.series(part), f64::from(self.octets), value / 1e9).at_load(self.share);
+        let point = Point::new(&self.series(part), f64::from(self.octets), value / 1e9)
+            .at_load(self.share, self.rate);
+        // The parts of a direction have its delays.
+        let point = if part.is_empty() {
+            let steps = self.steps.iter();
+            let steps = steps.map(|(delay, frames)| (*delay as f64 / 1e9, *frames));
+            point.with_raw(Raw::Steps(steps.collect()))
+        } else {
+            point
+        };
         match &self.own {
             Some(delay) => point.with_ceiling(own(delay) / 1e9),
             None => point,
@@ -121,19 +133,31 @@ fn time(testbed: &Testbed, found: &Found, profile: Profile) -> Result<Option<Tim
         return Ok(None);
     };
     let streams = found.direction.streams(found.size, FLOWS);
-    let mut bench = Bench::new(testbed, &found.direction, found.size, FLOWS, profile)?;
+    let bench = Bench::new(testbed, &found.direction, found.size, FLOWS, profile)?;
+    let mut bench = bench.at(found.octets);
     let duration = length(profile);
     for share in SHARES {
         let offer = Offer {
             rate: rate * share,
             duration,
         };
-        let mut delays = repeat(1, || bench.time(offer))?;
+        let mut steps = Vec::new();
+        let mut delays = repeat(1, || {
+            let result = bench.time(offer)?;
+            let delay = result
+                .streams
+                .first()
+                .and_then(|stream| stream.delay.clone());
+            steps = delay.map(|delay| delay.steps).unwrap_or_default();
+            Ok(result)
+        })?;
         if let Some(delays) = delays.pop() {
             return Ok(Some(Timed {
                 series: found.direction.series,
                 octets: found.octets,
                 delays,
+                steps,
+                rate,
                 share,
                 own: alone::delay(&streams, offer)?,
             }));

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     LabError, Result,
     generator::BATCH,
-    results::Point,
+    results::{self, Point, Width},
     tester::search::{
         burst,
         loss::{TENTHS, curve},
@@ -48,7 +48,8 @@ pub(crate) fn by_load(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Poi
             match trial.void {
                 None => {
                     let percent = (trial.rate / most * 1000.0).round() / 10.0;
-                    points.push(Point::new(direction.series, percent, trial.loss_ratio));
+                    let point = Point::new(direction.series, percent, trial.loss_ratio);
+                    points.push(point.offered(trial.rate));
                 }
                 Some(why) => void = Some(why),
             }
@@ -75,9 +76,18 @@ pub(crate) fn back_to_back(testbed: &mut Testbed, profile: Profile) -> Result<Ve
         losses: 2,
         repeats,
     };
+    let limits = results::Search {
+        least: 0.0,
+        most: Some(most as f64),
+        width: Width::Difference(search.step as f64),
+        loss: 0.0,
+        exceed: 0.0,
+        seconds: None,
+    };
     let mut points = Vec::new();
     for found in all(testbed, profile)? {
-        let mut bench = Bench::new(testbed, &found.direction, found.size, FLOWS, profile)?;
+        let bench = Bench::new(testbed, &found.direction, found.size, FLOWS, profile)?;
+        let mut bench = bench.at(found.octets);
         let Some(bursts) = search.run(|frames| bench.burst(frames))? else {
             continue;
         };
@@ -86,7 +96,7 @@ pub(crate) fn back_to_back(testbed: &mut Testbed, profile: Profile) -> Result<Ve
             samples: repeats as u64,
             ..Point::new(series, at, bursts.summary.mean)
         };
-        points.push(mean.with_ceiling(most as f64));
+        points.push(mean.with_ceiling(most as f64).found_by(limits));
         // A burst at the end of the search reveals no buffer.
         if bursts.summary.mean < most as f64 {
             let buffer = bursts.buffer(found.rate.unwrap_or(0.0), found.ceiling);

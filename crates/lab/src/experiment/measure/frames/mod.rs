@@ -17,6 +17,7 @@ use std::{net::IpAddr, ops::RangeInclusive, time::Duration};
 
 use super::{
     super::{
+        journal::Journal,
         profile::Profile,
         subject::{Carries, Setup, Subject},
         testbed::Testbed,
@@ -30,9 +31,8 @@ use crate::{
     plan, provider,
     tester::{
         Extent, Flows, Networks, Phases, Ports, Streams, Tester, Tolerance, Traffic, Trial,
-        TrialResult, Void, search::Offer,
+        TrialResult, search::Offer,
     },
-    validity,
 };
 
 /// Frames of RFC 8219 section 5.1.1 that links of 1500 octets carry, in octets with check sequence.
@@ -266,12 +266,8 @@ fn tester(testbed: &Testbed, streams: Streams, manner: &Manner) -> Result<Tester
 }
 
 /// Runs a trial, which is void if others had the cores in use.
-fn quiet(trial: impl FnOnce() -> Result<TrialResult>) -> Result<TrialResult> {
-    let (result, void) = validity::watched(trial)?;
-    Ok(TrialResult {
-        void: result.void.or(void.map(Void::Disturbed)),
-        ..result
-    })
+fn quiet(journal: &Journal, trial: impl FnOnce() -> Result<TrialResult>) -> Result<TrialResult> {
+    journal.trial(trial, |result| result)
 }
 
 /// A tester with the streams of one direction, and its own figures.
@@ -279,6 +275,7 @@ pub(super) struct Bench {
     tester: Tester,
     timeout: Duration,
     alone: Alone,
+    journal: Journal,
 }
 
 impl Bench {
@@ -296,7 +293,16 @@ impl Bench {
             tester: tester(testbed, streams, &manner)?,
             timeout: manner.timeout,
             alone,
+            journal: testbed.journal().of(direction.series),
         })
+    }
+
+    /// Returns the same for the values at a place on the axis.
+    fn at(self, place: impl Into<f64>) -> Self {
+        Self {
+            journal: self.journal.at(place),
+            ..self
+        }
     }
 
     /// Runs a trial at a rate.
@@ -306,7 +312,7 @@ impl Bench {
             extent: Extent::Time(offer.duration),
             timeout: self.timeout,
         };
-        quiet(|| self.tester.run(&trial))
+        quiet(&self.journal, || self.tester.run(&trial))
     }
 
     /// Runs a trial at a rate for its delays: each frame leaves when it is due.
@@ -316,7 +322,7 @@ impl Bench {
             extent: Extent::Time(offer.duration),
             timeout: self.timeout,
         };
-        quiet(|| self.tester.time(&trial))
+        quiet(&self.journal, || self.tester.time(&trial))
     }
 
     /// Sends this many frames as fast as the sender can.
@@ -326,7 +332,7 @@ impl Bench {
             extent: Extent::Frames(frames),
             timeout: self.timeout,
         };
-        quiet(|| self.tester.run(&trial))
+        quiet(&self.journal, || self.tester.run(&trial))
     }
 }
 

@@ -13,6 +13,9 @@ use crate::{
     validity::OFFERED,
 };
 
+/// The series of its figures.
+pub(crate) const STEADY: &str = "udp";
+
 /// A load that was sent as it was asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Steady {
@@ -85,7 +88,8 @@ pub(crate) fn send(
         extent: Extent::Time(duration),
         timeout: manner.timeout,
     };
-    Steady::of(&quiet(|| tester.time(&trial))?)
+    let journal = testbed.journal().of(STEADY).at(octets);
+    Steady::of(&quiet(&journal, || tester.time(&trial))?)
 }
 
 #[cfg(test)]

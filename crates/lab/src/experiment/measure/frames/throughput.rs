@@ -13,11 +13,14 @@ use super::{
 use crate::{
     LabError, Result,
     generator::FrameSize,
-    results::Point,
-    tester::search::{
-        Limit, Offer, Range,
-        mlr::{self, Goal},
-        throughput::Search,
+    results::{self, Point, Width},
+    tester::{
+        TrialResult,
+        search::{
+            Limit, Offer, Range,
+            mlr::{self, Goal},
+            throughput::Search,
+        },
     },
 };
 
@@ -34,6 +37,8 @@ const SCALE: [u32; 5] = [1, 10, 100, 1000, 10_000];
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     pub(super) direction: Direction,
+    /// The place of its point on the axis.
+    at: f64,
     /// The size of RFC 8219.
     pub(super) octets: u16,
     /// The size of the frames.
@@ -41,6 +46,8 @@ pub(crate) struct Found {
     /// Frames per second; absent if even the lowest rate of interest was too much.
     pub(super) rate: Option<f64>,
     pub(super) limit: Limit,
+    /// The limits of its search.
+    limits: results::Search,
     /// The tester's own rate.
     pub(super) ceiling: f64,
 }
@@ -50,21 +57,18 @@ pub(crate) fn by_size(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Poi
     let mut found = all(testbed, profile)?;
     if let Some(direction) = both_ways(&directions(testbed, profile)?) {
         for octets in sizes(profile) {
-            found.extend(find(testbed, &direction, *octets, FLOWS, profile)?);
+            found.extend(find(testbed, &direction, *octets, FLOWS, *octets, profile)?);
         }
     }
-    Ok(found
-        .iter()
-        .map(|found| found.point(found.octets))
-        .collect())
+    Ok(found.iter().map(Found::point).collect())
 }
 
 /// Measures at the size of paper 001.
 pub(crate) fn of_1024(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point>> {
     let mut points = Vec::new();
     for direction in directions(testbed, profile)? {
-        let found = find(testbed, &direction, PAPER_001, FLOWS, profile)?;
-        points.extend(found.map(|found| found.point(0_u16)));
+        let found = find(testbed, &direction, PAPER_001, FLOWS, 0_u16, profile)?;
+        points.extend(found.as_ref().map(Found::point));
     }
     Ok(points)
 }
@@ -75,8 +79,8 @@ pub(crate) fn by_flows(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Po
     let mut points = Vec::new();
     for direction in directions(testbed, profile)? {
         for flows in SCALE.into_iter().filter(|flows| *flows <= most) {
-            let found = find(testbed, &direction, 64, flows, profile)?;
-            points.extend(found.map(|found| found.point(flows)));
+            let found = find(testbed, &direction, 64, flows, flows, profile)?;
+            points.extend(found.as_ref().map(Found::point));
         }
     }
     Ok(points)
@@ -97,7 +101,7 @@ pub(super) fn all(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Found>>
         let mut all = Vec::new();
         for direction in directions(testbed, profile)? {
             for octets in sizes(profile) {
-                all.extend(find(testbed, &direction, *octets, FLOWS, profile)?);
+                all.extend(find(testbed, &direction, *octets, FLOWS, *octets, profile)?);
             }
         }
         testbed.found = all;
@@ -106,25 +110,28 @@ pub(super) fn all(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Found>>
 }
 
 impl Found {
-    fn point(&self, at: impl Into<f64>) -> Point {
-        let rate = self.rate.unwrap_or(0.0);
-        Point::new(self.direction.series, at.into(), rate).with_ceiling(self.ceiling)
+    fn point(&self) -> Point {
+        Point::new(self.direction.series, self.at, self.rate.unwrap_or(0.0))
+            .with_ceiling(self.ceiling)
+            .found_by(self.limits)
     }
 }
 
-/// Returns the highest rate without loss (NDR), by a full binary search, by MLRsearch, or by a quick binary search;
-/// `None` if frames of this size do not fit the links.
+/// Returns the highest rate without loss (NDR), for the point at a place on the axis; `None` if frames of this size do not
+/// fit the links.
 fn find(
     testbed: &Testbed,
     direction: &Direction,
     octets: u16,
     flows: u32,
+    at: impl Into<f64>,
     profile: Profile,
 ) -> Result<Option<Found>> {
     let Some(size) = direction.size(octets) else {
         return Ok(None);
     };
-    let mut bench = Bench::new(testbed, direction, size, flows, profile)?;
+    let at = at.into();
+    let mut bench = Bench::new(testbed, direction, size, flows, profile)?.at(at);
     let ceiling = bench.alone.ceiling.rate();
     if !is_punctual(&mut bench)? {
         return Err(late(size));
@@ -137,30 +144,19 @@ fn find(
         least: LEAST,
         most: most.max(2.0 * LEAST),
     };
-    let trial = |offer: Offer| bench.offer(offer);
-    let (rate, limit) = match profile {
-        Profile::Smoke => {
-            let found = by_halves(range, 0.2, [20, 50]).run(trial)?;
-            (found.rate, found.limit)
-        }
-        Profile::Standard => {
-            let (found, _) = mlr::search(range, &[GOAL], trial)?;
-            (found[0].rate, found[0].limit)
-        }
-        Profile::Rfc => {
-            let found = by_halves(range, 0.01, [1000, 60_000]).run(trial)?;
-            (found.rate, found.limit)
-        }
-    };
+    let method = Method::of(profile, range);
+    let (rate, limit) = method.run(|offer| bench.offer(offer))?;
     if rate.is_none() && limit == Limit::Sender {
         return Err(late(size));
     }
     Ok(Some(Found {
         direction: *direction,
+        at,
         octets,
         size,
         rate,
         limit,
+        limits: method.limits(),
         ceiling,
     }))
 }
@@ -204,13 +200,54 @@ const GOAL: Goal = Goal {
     sum: Duration::from_millis(500),
 };
 
-/// Returns the search of RFC 2544 section 26.1, with short and full trials of this many milliseconds.
-///
-fn by_halves(range: Range, width: f64, [short, full]: [u64; 2]) -> Search {
-    Search {
-        range,
-        width,
-        short: Duration::from_millis(short),
-        full: Duration::from_millis(full),
+/// The method of a profile.
+enum Method {
+    /// The binary search of RFC 2544 section 26.1, quick or full.
+    Halves(Search),
+    /// MLRsearch with [`GOAL`].
+    Mlr(Range),
+}
+
+impl Method {
+    fn of(profile: Profile, range: Range) -> Self {
+        match profile {
+            Profile::Smoke => Self::halves(range, 0.2, [20, 50]),
+            Profile::Standard => Self::Mlr(range),
+            Profile::Rfc => Self::halves(range, 0.01, [1000, 60_000]),
+        }
+    }
+
+    /// Returns the binary search with short and full trials of this many milliseconds.
+    fn halves(range: Range, width: f64, [short, full]: [u64; 2]) -> Self {
+        Self::Halves(Search {
+            range,
+            width,
+            short: Duration::from_millis(short),
+            full: Duration::from_millis(full),
+        })
+    }
+
+    fn run(&self, trial: impl FnMut(Offer) -> Result<TrialResult>) -> Result<(Option<f64>, Limit)> {
+        match self {
+            Self::Halves(search) => search.run(trial).map(|found| (found.rate, found.limit)),
+            Self::Mlr(range) => {
+                let (found, _) = mlr::search(*range, &[GOAL], trial)?;
+                Ok((found[0].rate, found[0].limit))
+            }
+        }
+    }
+
+    fn limits(&self) -> results::Search {
+        match self {
+            Self::Halves(search) => search.limits(),
+            Self::Mlr(range) => results::Search {
+                least: range.least,
+                most: Some(range.most),
+                width: Width::Share(GOAL.width),
+                loss: GOAL.loss_ratio,
+                exceed: GOAL.exceed_ratio,
+                seconds: Some(GOAL.full.as_secs_f64()),
+            },
+        }
     }
 }

@@ -6,7 +6,7 @@ use isthmus_lab::{
     LabError, Result,
     device::{Device, Started},
     experiment::{
-        Profile,
+        Journal, Profile,
         definition::How,
         experiments,
         subject::{Middle, Setup},
@@ -127,7 +127,7 @@ fn the_capacity_of_a_nat64_is_its_configuration() {
                 ..isthmus
             };
             subject.setup = Setup::Middle(Middle::Isthmus(limited), address);
-            let points = match measure(&subject, Profile::Smoke) {
+            let points = match measure(&subject, Profile::Smoke, &Journal::default()) {
                 Err(LabError::Tester(void)) => {
                     println!("{subject}: void: {void}");
                     continue;
