@@ -132,6 +132,7 @@ unsafe fn boot(configuration: Place, began: u64) -> Result<Machine, &'static str
         image,
         state,
         cards,
+        turn: 0,
         pool,
         neighbours: neighbours::Neighbours::new(),
         fragments: fragments::Fragments::new(),
