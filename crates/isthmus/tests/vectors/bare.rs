@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use etherparse::PacketBuilder;
 use isthmus_core::wire::resolution;
 use isthmus_gateway::config::{self, Chance, LoadError, PackError, Secrets};
-use isthmus_lab::bare::{self, CARDS, Emulated};
+use isthmus_lab::bare::{self, Board, CARDS, Emulated};
 
 use super::case::Case;
 use super::pcap::Record;
@@ -117,7 +117,7 @@ impl Machine {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("vector.bin");
         fs::write(&file, image(configuration).map_err(io::Error::other)?)?;
-        let emulated = Emulated::start(&program, &file, &[])?;
+        let emulated = Emulated::start(Board::Q35, &program, &file, &[])?;
         emulated.says("isthmus: forwards")?;
         Ok(Self {
             emulated,
