@@ -2,8 +2,7 @@
 
 use isthmus_core::packet::NoRoom;
 use isthmus_core::wire::resolution::Mac;
-use virtio_drivers::transport::pci::PciTransport;
-use virtio_drivers::transport::{DeviceStatus, Transport as _};
+use virtio_drivers::transport::{DeviceStatus, SomeTransport, Transport as _};
 
 use crate::frame::{Frame, Pool};
 use crate::queue::{Queue, SIZE};
@@ -23,7 +22,7 @@ const HEADER: usize = 12;
 
 /// A card and the frames that it has.
 pub struct Card {
-    transport: PciTransport,
+    transport: SomeTransport<'static>,
     mac: Mac,
     receiving: Queue,
     sending: Queue,
@@ -31,7 +30,7 @@ pub struct Card {
 
 impl Card {
     /// Opens a card, and gives it memory to receive into. `None`: the card refuses.
-    pub fn open(mut transport: PciTransport, pool: &mut Pool) -> Option<Self> {
+    pub fn open(mut transport: SomeTransport<'static>, pool: &mut Pool) -> Option<Self> {
         let ready = DeviceStatus::ACKNOWLEDGE | DeviceStatus::DRIVER;
         transport.set_status(DeviceStatus::empty());
         transport.set_status(ready);

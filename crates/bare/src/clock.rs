@@ -8,7 +8,7 @@ use crate::port;
 const TIMER_RATE: u64 = 1_193_182;
 /// Ticks of the timer that the rate is taken over at least: about five milliseconds.
 const TICKS: u16 = 5966;
-/// Channel 2 of the timer, its mode register, and the port of its gate and output.
+/// Channel 2 of the timer, its mode register, and the port of its gate, which some machines do not have.
 const CHANNEL: u16 = 0x42;
 const MODE: u16 = 0x43;
 const GATE: u16 = 0x61;
@@ -142,7 +142,11 @@ fn start() {
     }
 }
 
+/// Whether the output of channel 2 has risen, by its status.
 fn has_run_out() -> bool {
-    // SAFETY: reading it changes nothing.
-    unsafe { port::read8(GATE) & 0x20 != 0 }
+    // SAFETY: it latches the status of channel 2, and reads it; nothing else depends on that.
+    unsafe {
+        port::write8(MODE, 0xe8);
+        port::read8(CHANNEL) & 0x80 != 0
+    }
 }

@@ -1,7 +1,7 @@
 //! The machine: takes each frame that a card has received to where it belongs.
 
 use core::marker::PhantomData;
-use core::net::{IpAddr, Ipv6Addr};
+use core::net::IpAddr;
 
 use chacha20::ChaCha8Rng;
 use isthmus_core::config::Instance;
@@ -19,7 +19,7 @@ use isthmus_core::slow::waiting::{self, Purpose};
 use isthmus_core::table::Line;
 use isthmus_core::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
 use isthmus_core::wire::resolution::{self, Mac};
-use isthmus_image::{Address, CARDS, Hop, Image, Member};
+use isthmus_image::{Address, CARDS, Hop, Image, Member, Network};
 
 use crate::card::Card;
 use crate::clock::{self, Clock};
@@ -42,6 +42,8 @@ pub struct Machine {
     pub image: Image<'static>,
     pub state: &'static [Line],
     pub cards: [Card; CARDS],
+    /// The card whose frames are taken.
+    pub turn: usize,
     pub pool: Pool,
     pub neighbours: Neighbours,
     pub fragments: Fragments,
@@ -156,6 +158,7 @@ impl Machine {
         let began = clock::ticks();
         let mut count = 0;
         for card in 0..CARDS {
+            self.turn = card;
             for _ in 0..BURST {
                 let Some(frame) = self.cards[card].receive(&mut self.pool) else {
                     break;
@@ -197,8 +200,8 @@ impl Machine {
     /// Whether a card answers neighbours for an address.
     fn answers(image: &Image<'_>, card: usize, mac: Mac, address: IpAddr) -> bool {
         let address = Address::from(address);
-        let own = |network: &&isthmus_image::Network| network.card as usize == card;
-        address == Address::from(IpAddr::V6(link_local(mac)))
+        let own = |network: &&Network| network.card as usize == card;
+        address == Address::from(IpAddr::V6(resolution::link_local(mac)))
             || image
                 .addresses
                 .iter()
@@ -474,16 +477,20 @@ impl Machine {
         self.whole = Some(whole);
     }
 
+    /// Answers a ping of one of the machine's own addresses.
     #[cold]
     fn own(&mut self, mut frame: Frame, now: u64) -> Option<Frame> {
         let Some(to) = destination(frame.packet()) else {
             return Some(frame);
         };
-        let is_own = self.image.addresses.iter().any(|own| own.address == to);
+        // Every card has this address (RFC 4291 section 2.8), and who knows it is on its link.
+        let link_local = resolution::link_local(self.cards[self.turn].mac());
+        let hop = (to == IpAddr::V6(link_local).into()).then(|| link(self.turn));
+        let is_own = hop.is_some() || self.image.addresses.iter().any(|own| own.address == to);
         if !is_own || own::answer(&mut frame).is_none() {
             return Some(frame);
         }
-        self.send_over(None, frame, now)
+        self.send_over(hop.as_ref(), frame, now)
     }
 
     #[cold]
@@ -602,7 +609,7 @@ impl Machine {
             IpAddr::V6(target) => {
                 let own = match own(IpAddr::is_ipv6) {
                     Some(IpAddr::V6(own)) if !target.is_unicast_link_local() => own,
-                    _ => link_local(mac),
+                    _ => resolution::link_local(mac),
                 };
                 let message = neighbours::solicitation(mac, own, target);
                 self.send_parts(way.card, neighbours::group(target), IPV6, &[&message]);
@@ -642,27 +649,17 @@ impl Machine {
     }
 }
 
-/// The link-local address of a card (RFC 4291 appendix A).
-fn link_local(mac: Mac) -> Ipv6Addr {
-    let [a, b, c, d, e, f] = mac;
-    Ipv6Addr::from([
-        0xfe,
-        0x80,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        a ^ 2,
-        b,
-        c,
-        0xff,
-        0xfe,
-        d,
-        e,
-        f,
-    ])
+/// The hop to all neighbours of a card.
+fn link(card: usize) -> Hop {
+    Hop {
+        to: Network {
+            address: Address::NONE,
+            length: 0,
+            card: card as u32,
+            mtu: 1500,
+        },
+        via: Address::NONE,
+    }
 }
 
 /// The destination of an IP packet.

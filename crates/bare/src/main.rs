@@ -1,5 +1,5 @@
 //! Isthmus on a machine without an operating system. It boots by PVH, finds its configuration in the initial ramdisk and
-//! two network cards on the PCI bus, and takes packets from one to the other through the core.
+//! two network cards, and takes packets from one to the other through the core.
 //!
 //! [`machine`] is the way of a packet. Nothing is allocated on it: all memory is given out at boot.
 #![no_std]
@@ -15,6 +15,7 @@ mod hal;
 mod host;
 mod machine;
 mod memory;
+mod mmio;
 mod neighbours;
 mod own;
 mod pci;
@@ -37,13 +38,17 @@ use isthmus_core::table::Line;
 use isthmus_core::time::Instant;
 use isthmus_image::{Binding, Fault, Image};
 use machine::{Machine, Work};
-use memory::Place;
+use memory::Loaded;
 use serial::Serial;
 use sweeper::Sweeper;
+use virtio_drivers::transport::SomeTransport;
 
 global_asm!(include_str!("boot.s"));
 
 const MEMORY: &str = "there is too little memory: give the machine more";
+const TOO_FEW: &str = "there are less than two virtio network cards: the command line names them \
+    (virtio_mmio.device=<size>@<base>:<irq>), or they are on the first PCI bus";
+const REFUSES: &str = "a network card refuses to work: it needs virtio 1.0 with event indices, and an Ethernet address";
 
 /// Called by `boot.s`.
 #[unsafe(no_mangle)]
@@ -52,18 +57,18 @@ extern "C" fn start(information: usize) -> ! {
     fault::catch();
     // SAFETY: this is the start of a PVH machine, which comes once.
     match unsafe { memory::begin(information) } {
-        Ok(configuration) => work(configuration),
+        Ok(loaded) => work(loaded),
         Err(why) => say!("isthmus: cannot start: {why}"),
     }
     halt()
 }
 
 /// Starts a machine with a configuration, and another one when somebody wishes so.
-fn work(mut configuration: Place) {
+fn work(mut loaded: Loaded) {
     loop {
         let began = clock::ticks();
         // SAFETY: the machine before this one is gone.
-        let wish = match unsafe { boot(configuration, began) } {
+        let wish = match unsafe { boot(loaded, began) } {
             Ok(mut machine) => console::run(&mut machine),
             Err(why) => {
                 say!("isthmus: cannot start: {why}");
@@ -73,11 +78,11 @@ fn work(mut configuration: Place) {
         match wish {
             Wish::End => return console::end(),
             // SAFETY: the machine is gone.
-            Wish::Again => unsafe { memory::reclaim_all_but(configuration) },
+            Wish::Again => unsafe { memory::reclaim_all_but(loaded.configuration) },
             // SAFETY: the machine is gone, and nobody but this has the place.
             Wish::Load(bytes) => match unsafe { memory::reclaim_for(bytes) } {
                 Some(place) => {
-                    configuration = place;
+                    loaded.configuration = place;
                     // SAFETY: likewise.
                     for word in unsafe { place.words() } {
                         *word = u64::from_le_bytes(Serial::read());
@@ -93,9 +98,9 @@ fn work(mut configuration: Place) {
 ///
 /// # Safety
 /// There is no other machine.
-unsafe fn boot(configuration: Place, began: u64) -> Result<Machine, &'static str> {
+unsafe fn boot(loaded: Loaded, began: u64) -> Result<Machine, &'static str> {
     // SAFETY: the caller's; who starts the machine chose this configuration for it, and its sum is checked.
-    let image = unsafe { Image::read(configuration.words()) }.map_err(Fault::explanation)?;
+    let image = unsafe { Image::read(loaded.configuration.words()) }.map_err(Fault::explanation)?;
     let state = memory::take(image.head.state as usize * size_of::<Line>()).ok_or(MEMORY)?;
     // SAFETY: zeroed memory, aligned to a page, of which there is no other reference from here on; it is as long as said.
     let state = unsafe {
@@ -106,12 +111,11 @@ unsafe fn boot(configuration: Place, began: u64) -> Result<Machine, &'static str
     }
     let mut pool = frame::Pool::new().ok_or(MEMORY)?;
     let whole = Some(frame::Whole::new().ok_or(MEMORY)?);
-    let mut transports = pci::network_cards();
+    let named = mmio::network_cards(loaded.command_line).map(SomeTransport::from);
+    let mut transports = named.chain(pci::network_cards().map(SomeTransport::from));
     let mut open = || {
-        let transport = transports
-            .next()
-            .ok_or("there are less than two virtio network cards")?;
-        card::Card::open(transport, &mut pool).ok_or("a network card refuses to work")
+        let transport = transports.next().ok_or(TOO_FEW)?;
+        card::Card::open(transport, &mut pool).ok_or(REFUSES)
     };
     let cards = [open()?, open()?];
     let mut rates = image
@@ -132,6 +136,7 @@ unsafe fn boot(configuration: Place, began: u64) -> Result<Machine, &'static str
         image,
         state,
         cards,
+        turn: 0,
         pool,
         neighbours: neighbours::Neighbours::new(),
         fragments: fragments::Fragments::new(),

@@ -1,6 +1,8 @@
-//! What the loader gives the machine (PVH: `xen/include/public/arch-x86/hvm/start_info.h`): its configuration, and
-//! memory, which is given out once and never returned.
+//! What the loader gives the machine (PVH: `xen/include/public/arch-x86/hvm/start_info.h`): its configuration, a command line,
+//! and memory, which is given out once and never returned.
 
+use core::ffi::CStr;
+use core::ops::Range;
 use core::ptr;
 use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -8,8 +10,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 const MAGIC: u32 = 0x336e_c578;
 /// The kind of memory that is free to use.
 const RAM: u32 = 1;
-/// The end of what `boot.s` maps.
-const MAPPED: u64 = 1 << 32;
+/// The addresses from the program on, all of which `boot.s` maps.
+pub const MAPPED: Range<u64> = 4 << 20..1 << 32;
 /// The unit that memory is given out in.
 pub const PAGE: usize = 4096;
 
@@ -76,14 +78,22 @@ impl Place {
     }
 }
 
-/// Takes the machine's memory into use, and returns the place of its configuration, which is the first module.
+/// The loader's gifts to the machine, in memory that is not given out.
+#[derive(Clone, Copy)]
+pub struct Loaded {
+    /// The first module.
+    pub configuration: Place,
+    pub command_line: &'static CStr,
+}
+
+/// Takes the machine's memory into use, and returns what the loader put there.
 ///
 /// # Errors
 /// The loader gave no configuration, or no memory.
 ///
 /// # Safety
 /// `information` is the address that a PVH loader gave, and this is called once.
-pub unsafe fn begin(information: usize) -> Result<Place, &'static str> {
+pub unsafe fn begin(information: usize) -> Result<Loaded, &'static str> {
     // SAFETY: the loader put it there, and nobody changes it.
     let start = unsafe { &*ptr::with_exposed_provenance::<Start>(information) };
     if start.magic != MAGIC || start.version == 0 {
@@ -101,30 +111,43 @@ pub unsafe fn begin(information: usize) -> Result<Place, &'static str> {
         let first = ptr::with_exposed_provenance::<Entry>(start.memory_map as usize);
         slice::from_raw_parts(first, start.memory_entries as usize)
     };
+    let command_line = match start.command_line as usize {
+        0 => c"",
+        // SAFETY: the loader put it there, and it is not given out.
+        first => unsafe { CStr::from_ptr(ptr::with_exposed_provenance(first)) },
+    };
+    let configuration = module.address..module.address + module.size;
+    let line = start.command_line..start.command_line + command_line.count_bytes() as u64 + 1;
     let program = (&raw const image_end).addr() as u64;
-    let taken = (module.address, module.address + module.size);
     let largest = entries
         .iter()
         .filter(|entry| entry.kind == RAM)
-        .map(|entry| {
-            (
-                entry.address.max(program),
-                (entry.address + entry.size).min(MAPPED),
-            )
-        })
-        .flat_map(|(from, to)| [(from, to.min(taken.0)), (from.max(taken.1), to)])
-        .max_by_key(|(from, to)| to.saturating_sub(*from));
-    let (from, to) = largest.ok_or("there is no memory")?;
-    FIRST.store((from as usize).next_multiple_of(PAGE), Ordering::Relaxed);
-    LIMIT.store(to as usize / PAGE * PAGE, Ordering::Relaxed);
+        .map(|entry| entry.address.max(program)..(entry.address + entry.size).min(MAPPED.end))
+        .flat_map(|free| around(free, &configuration))
+        .flat_map(|free| around(free, &line))
+        .max_by_key(|free| free.end.saturating_sub(free.start));
+    let Range { start, end } = largest.ok_or("there is no memory")?;
+    FIRST.store((start as usize).next_multiple_of(PAGE), Ordering::Relaxed);
+    LIMIT.store(end as usize / PAGE * PAGE, Ordering::Relaxed);
     reclaim();
-    if !module.address.is_multiple_of(8) || taken.1 > MAPPED {
+    if !module.address.is_multiple_of(8) || configuration.end > MAPPED.end {
         return Err("the configuration lies where it cannot be read");
     }
-    Ok(Place {
-        address: module.address as usize,
-        bytes: module.size as usize,
+    Ok(Loaded {
+        configuration: Place {
+            address: module.address as usize,
+            bytes: module.size as usize,
+        },
+        command_line,
     })
+}
+
+/// Free memory before and after some that is taken.
+fn around(free: Range<u64>, taken: &Range<u64>) -> [Range<u64>; 2] {
+    [
+        free.start..free.end.min(taken.start),
+        free.start.max(taken.end)..free.end,
+    ]
 }
 
 /// Takes all memory back, for another start.

@@ -6,7 +6,7 @@
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{Ordering, fence};
 
-use virtio_drivers::transport::Transport;
+use virtio_drivers::transport::{SomeTransport, Transport as _};
 
 use crate::frame::Frame;
 use crate::memory;
@@ -78,7 +78,7 @@ pub struct Queue {
 impl Queue {
     /// Makes a queue into which the card writes, or from which it reads. `None`: there is no memory, or the card has no such
     /// queue.
-    pub fn new(transport: &mut impl Transport, number: u16, receives: bool) -> Option<Self> {
+    pub fn new(transport: &mut SomeTransport<'_>, number: u16, receives: bool) -> Option<Self> {
         if (transport.max_queue_size(number) as usize) < SIZE {
             return None;
         }
@@ -146,7 +146,7 @@ impl Queue {
 
     /// Tells the card of the frames that it was lent since, if it wants to know.
     #[inline]
-    pub fn tell(&mut self, transport: &mut impl Transport) {
+    pub fn tell(&mut self, transport: &mut SomeTransport<'_>) {
         if self.told == self.available {
             return;
         }
@@ -157,7 +157,11 @@ impl Queue {
             unsafe { ptr::read_volatile(&raw const (*self.rings.as_ptr()).used.available_event) };
         let since = self.available.wrapping_sub(self.told);
         if self.available.wrapping_sub(event).wrapping_sub(1) < since {
-            transport.notify(self.number);
+            match transport {
+                // Inlined, which saves a hundredth of a packet's instructions.
+                SomeTransport::Pci(card) => card.notify(self.number),
+                card => card.notify(self.number),
+            }
         }
         self.told = self.available;
     }

@@ -1,6 +1,7 @@
 //! The serial line, a 16550: the console of the machine.
 
 use core::fmt;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::port;
 
@@ -10,6 +11,11 @@ const COM1: u16 = 0x3f8;
 const STATUS: u16 = COM1 + 5;
 const RECEIVED: u8 = 1;
 const EMPTY: u8 = 1 << 5;
+
+/// Times that the machine looks whether the line takes a byte: a second, or a few.
+const LOOKS: u32 = 1 << 22;
+/// Those that are left. A line that took nothing for so long is not there: bytes are lost until it takes one again.
+static PATIENCE: AtomicU32 = AtomicU32::new(LOOKS);
 
 /// The console.
 pub struct Serial;
@@ -41,13 +47,14 @@ impl Serial {
     }
 
     fn byte(byte: u8) {
-        // A line that takes nothing for so long is not there: the machine does not wait for it.
-        for _ in 0..100_000 {
-            // SAFETY: reading the status changes nothing here.
-            if unsafe { port::read8(STATUS) } & EMPTY != 0 {
-                break;
+        // SAFETY: reading the status changes nothing here.
+        while unsafe { port::read8(STATUS) } & EMPTY == 0 {
+            match PATIENCE.load(Ordering::Relaxed).checked_sub(1) {
+                Some(rest) => PATIENCE.store(rest, Ordering::Relaxed),
+                None => return,
             }
         }
+        PATIENCE.store(LOOKS, Ordering::Relaxed);
         // SAFETY: a byte to send.
         unsafe { port::write8(COM1, byte) };
     }

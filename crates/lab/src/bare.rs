@@ -23,6 +23,14 @@ pub const CARDS: [Mac; 2] = [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]];
 const NEIGHBOURS: [Mac; 2] = [[2, 0, 0, 0, 1, 1], [2, 0, 0, 0, 1, 2]];
 /// The names of the cards in the emulator, and of their sockets.
 const SIDES: [&str; 2] = ["left", "right"];
+/// The name of the console's socket.
+const CONSOLE: &str = "console";
+/// The machine that QEMU calls so. With ACPI it names no cards on the command line, and without this option they are old.
+const MICROVM: [&str; 3] = [
+    "microvm,acpi=off",
+    "-global",
+    "virtio-mmio.force-legacy=false",
+];
 /// Runs a command until the standard input ends: so the emulator ends with this process, however that ends.
 const WHILE_OPEN: &str = "\"$@\" </dev/null & read -r _; kill -KILL $!; wait";
 
@@ -42,6 +50,46 @@ pub fn build() -> Result<PathBuf> {
         .arg(&folder);
     process::run(&mut cargo)?;
     Ok(folder.join("x86_64-unknown-none/release/isthmus-bare"))
+}
+
+/// The kind of computer that is emulated.
+#[derive(Clone, Copy, Debug)]
+pub enum Board {
+    /// A PC, whose cards are on the PCI bus.
+    Q35,
+    /// One without a bus: the command line names the cards, as with Firecracker, in the order of [`CARDS`].
+    Microvm,
+}
+
+impl Board {
+    /// The emulator with a console and two cards, whose sockets are in this folder.
+    fn emulator(self, folder: &Path) -> Command {
+        let (machine, device): (&[&str], _) = match self {
+            Self::Q35 => (&["q35"], "virtio-net-pci,disable-legacy=on,romfile="),
+            Self::Microvm => (&MICROVM, "virtio-net-device"),
+        };
+        let socket = |name: &str| folder.join(name).display().to_string();
+        let mut qemu = Command::new("sh");
+        qemu.args(["-c", WHILE_OPEN, "sh", "qemu-system-x86_64"])
+            .arg("-machine")
+            .args(machine)
+            .args(["-nodefaults", "-no-reboot"])
+            .args(["-display", "none", "-accel", "tcg"])
+            .args(["-cpu", "max", "-m", "256"])
+            .args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"])
+            .args(["-serial", "chardev:console", "-chardev"])
+            .arg(format!("socket,id=console,path={}", socket(CONSOLE)));
+        for (side, mac) in SIDES.into_iter().zip(CARDS) {
+            let mac = mac.map(|byte| format!("{byte:02x}")).join(":");
+            let socket = socket(side);
+            qemu.arg("-netdev").arg(format!(
+                "stream,id={side},server=off,addr.type=unix,addr.path={socket}"
+            ));
+            let device = format!("{device},netdev={side},mac={mac}");
+            qemu.arg("-device").arg(device);
+        }
+        qemu
+    }
 }
 
 /// A machine that runs until this is dropped.
@@ -68,38 +116,16 @@ impl Emulated {
     ///
     /// # Errors
     /// The emulator does not start.
-    pub fn start(machine: &Path, image: &Path, options: &[&str]) -> io::Result<Self> {
+    pub fn start(board: Board, machine: &Path, image: &Path, options: &[&str]) -> io::Result<Self> {
         let folder = tempfile::tempdir()?;
         let listen = |name| UnixListener::bind(folder.path().join(name));
-        let (left, right, serial) = (listen(SIDES[0])?, listen(SIDES[1])?, listen("console")?);
-        let mut qemu = Command::new("sh");
-        qemu.args(["-c", WHILE_OPEN, "sh", "qemu-system-x86_64"])
-            .args(["-machine", "q35", "-nodefaults", "-no-reboot"])
-            .args(["-display", "none", "-accel", "tcg"])
-            .arg("-chardev")
-            .arg(format!(
-                "socket,id=console,path={}",
-                folder.path().join("console").display()
-            ))
-            .args(["-serial", "chardev:console"])
-            .args(["-cpu", "max", "-m", "256"])
-            .args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"])
-            .args(options)
+        let (left, right, serial) = (listen(SIDES[0])?, listen(SIDES[1])?, listen(CONSOLE)?);
+        let mut qemu = board.emulator(folder.path());
+        qemu.args(options)
             .arg("-kernel")
             .arg(machine)
             .arg("-initrd")
             .arg(image);
-        for (side, mac) in SIDES.into_iter().zip(CARDS) {
-            let socket = folder.path().join(side);
-            let mac = mac.map(|byte| format!("{byte:02x}")).join(":");
-            qemu.arg("-netdev").arg(format!(
-                "stream,id={side},server=off,addr.type=unix,addr.path={}",
-                socket.display()
-            ));
-            qemu.arg("-device").arg(format!(
-                "virtio-net-pci,netdev={side},mac={mac},disable-legacy=on,romfile="
-            ));
-        }
         let process = qemu.stdin(Stdio::piped()).spawn()?;
         let keys = accept(&serial)?;
         let output = keys.try_clone()?;

@@ -126,6 +126,14 @@ fn pseudo(source: Ipv6Addr, destination: Ipv6Addr, length: usize) -> Sum {
         .number(u16::from(protocol::ICMPV6))
 }
 
+/// The link-local address of the node that has `mac` (RFC 4291 section 2.5.6), with the identifier of RFC 2464 section 4.
+#[must_use]
+pub const fn link_local(mac: Mac) -> Ipv6Addr {
+    let [a, b, c, d, e, f] = mac;
+    let identifier = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
+    Ipv6Addr::from_bits(0xfe80 << 112 | identifier as u128)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +145,12 @@ mod tests {
 
     fn ours(address: IpAddr) -> bool {
         address == OURS4 || address == OURS6
+    }
+
+    #[test]
+    fn link_local_address_of_rfc2464() {
+        let address: Ipv6Addr = "fe80::3656:78ff:fe9a:bcde".parse().unwrap();
+        assert_eq!(link_local([0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde]), address);
     }
 
     fn request(from: Ipv4Addr, target: Ipv4Addr) -> [u8; ARP] {

@@ -149,9 +149,10 @@ fn cards(document: &Document) -> Vec<Diagnostic> {
             let via = route.via.value;
             let is_near = card.addresses.iter().any(|own| own.contains(&via));
             let is_link_local = matches!(via, IpAddr::V6(via) if via.is_unicast_link_local());
-            if route.to.addr().is_ipv4() != via.is_ipv4() {
+            // IPv4 may go over a router with an IPv6 address (RFC 9229), and not the other way round.
+            if route.to.addr().is_ipv6() && via.is_ipv4() {
                 let message = format!("{via} cannot be on the way to {}", route.to.value);
-                let label = "expected a router of the same family";
+                let label = "expected a router with an IPv6 address";
                 wrong.push(Diagnostic::error(route.via.span, message, label));
             } else if !is_near && !is_link_local {
                 let message = format!("{via} is in no network of this card");

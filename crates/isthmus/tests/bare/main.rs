@@ -13,8 +13,10 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use etherparse::PacketBuilder;
-use isthmus_lab::bare::{self, CARDS, Emulated};
+use isthmus_lab::bare::{self, Board, CARDS, Emulated};
 use isthmus_lab::process;
+
+mod mmio;
 
 const SIIT: &str = r#"
 [[card]]
@@ -45,6 +47,8 @@ pool = [{ addresses = "192.0.2.64/28" }]
 max-sessions = 1024
 max-bindings = 1024
 "#;
+/// The line of a machine that works.
+const FORWARDS: &str = "isthmus: forwards";
 const LEFT: usize = 0;
 const RIGHT: usize = 1;
 /// The host, the server, and each for the other.
@@ -61,6 +65,30 @@ fn program() -> Option<&'static Path> {
         return None;
     }
     Some(BUILT.get_or_init(|| bare::build().unwrap()))
+}
+
+/// Starts a machine with a configuration, packed with these options, and these of the emulator. Waits for a line of its console
+/// that begins like `awaited`, and returns the lines before.
+fn boot(
+    board: Board,
+    configuration: &str,
+    pack_options: &[&str],
+    options: &[&str],
+    awaited: &str,
+) -> Option<(Emulated, Vec<String>)> {
+    let program = program()?;
+    let folder = tempfile::tempdir().unwrap();
+    let [text, image] = ["bare.toml", "bare.bin"].map(|name| folder.path().join(name));
+    fs::write(&text, configuration).unwrap();
+    let mut pack = Command::new(env!("CARGO_BIN_EXE_isthmus"));
+    pack.args(["bare", "pack"])
+        .args(pack_options)
+        .arg("-o")
+        .args([&image, &text]);
+    process::run(&mut pack).unwrap();
+    let machine = Emulated::start(board, program, &image, options).unwrap();
+    let said = machine.says(awaited).unwrap();
+    Some((machine, said))
 }
 
 /// One machine at a time: each takes a processor.
@@ -80,18 +108,7 @@ impl Bench {
     }
 
     fn packed(configuration: &str, pack_options: &[&str], options: &[&str]) -> Option<Self> {
-        let program = program()?;
-        let folder = tempfile::tempdir().unwrap();
-        let [text, image] = ["bare.toml", "bare.bin"].map(|name| folder.path().join(name));
-        fs::write(&text, configuration).unwrap();
-        let mut pack = Command::new(env!("CARGO_BIN_EXE_isthmus"));
-        pack.args(["bare", "pack"])
-            .args(pack_options)
-            .arg("-o")
-            .args([&image, &text]);
-        process::run(&mut pack).unwrap();
-        let machine = Emulated::start(program, &image, options).unwrap();
-        machine.says("isthmus: forwards").unwrap();
+        let (machine, _) = boot(Board::Q35, configuration, pack_options, options, FORWARDS)?;
         Some(Self { machine, pings: 0 })
     }
 
