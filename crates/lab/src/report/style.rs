@@ -141,7 +141,7 @@ mod tests {
         let subject = |(mechanism, engine): &(&str, &str)| SubjectInfo {
             name: format!("{mechanism}-{engine}"),
             mechanism: mechanism.to_string(),
-            implementation: "any".into(),
+            implementation: "Isthmus".into(),
             engine: engine.to_string(),
             missing: None,
         };
@@ -171,6 +171,7 @@ mod tests {
             ("native IPv4", "kernel"),
             ("nat64", "xdp"),
             ("nat64", "user"),
+            ("siit", "user"),
         ]);
         let looks: Vec<Look> = run
             .subjects
@@ -181,6 +182,9 @@ mod tests {
         assert_eq!(looks[1].hue, looks[2].hue);
         assert_ne!(looks[1].marker(0.0, 0.0), looks[2].marker(0.0, 0.0));
         assert_ne!(looks[1].dash(), looks[2].dash());
+        // An engine looks the same in another mechanism, but for the colour.
+        assert_ne!(looks[2].hue, looks[3].hue);
+        assert_eq!(looks[2].clone().plain(), looks[3].clone().plain());
     }
 
     #[test]
