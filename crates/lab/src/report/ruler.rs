@@ -134,15 +134,16 @@ impl Ruler {
         }
     }
 
-    /// Returns as many ticks as have room beside each other: all, or the powers of ten, or every second, third and so on.
-    pub(super) fn with_room(&self, apart: impl Fn(f64, f64) -> bool) -> Vec<f64> {
+    /// Returns as many of these ticks as have room beside each other: all, or the powers of ten, or every second, third
+    /// and so on.
+    pub(super) fn with_room(&self, ticks: &[f64], apart: impl Fn(f64, f64) -> bool) -> Vec<f64> {
         let is_power = |tick: &f64| (tick.log10() - tick.log10().round()).abs() < 1e-9;
-        let powers: Vec<f64> = self.ticks.iter().copied().filter(is_power).collect();
+        let powers: Vec<f64> = ticks.iter().copied().filter(is_power).collect();
         let powers = (self.scale == Scale::Logarithmic && powers.len() > 1).then_some(powers);
-        let every = |step| self.ticks.iter().copied().step_by(step).collect();
-        let some = powers.into_iter().chain((2..=self.ticks.len()).map(every));
+        let every = |step| ticks.iter().copied().step_by(step).collect();
+        let some = powers.into_iter().chain((2..=ticks.len()).map(every));
         let fits = |ticks: &Vec<f64>| ticks.windows(2).all(|pair| apart(pair[0], pair[1]));
-        let choices = std::iter::once(self.ticks.clone()).chain(some);
+        let choices = std::iter::once(ticks.to_vec()).chain(some);
         choices.into_iter().find(fits).unwrap_or_default()
     }
 
@@ -224,15 +225,18 @@ mod tests {
         let ruler = Ruler::over(Scale::Linear, &[0.0, 100.0]);
         let apart = |least: f64| move |one, other| other - one >= least;
         close(
-            &ruler.with_room(apart(20.0)),
+            &ruler.with_room(&ruler.ticks, apart(20.0)),
             &[0.0, 20.0, 40.0, 60.0, 80.0, 100.0],
         );
-        close(&ruler.with_room(apart(50.0)), &[0.0, 60.0]);
-        close(&ruler.with_room(apart(500.0)), &[0.0]);
+        close(&ruler.with_room(&ruler.ticks, apart(50.0)), &[0.0, 60.0]);
+        close(&ruler.with_room(&ruler.ticks, apart(500.0)), &[0.0]);
         // Of a logarithmic axis the powers of ten are better than every second tick.
         let ruler = Ruler::over(Scale::Logarithmic, &[2.0, 2000.0]);
         let ratio = |one: f64, other: f64| other / one >= 3.0;
-        close(&ruler.with_room(ratio), &[10.0, 100.0, 1000.0]);
+        close(
+            &ruler.with_room(&ruler.ticks, ratio),
+            &[10.0, 100.0, 1000.0],
+        );
     }
 
     #[test]

@@ -1,10 +1,13 @@
-//! The look of a subject: the mechanism has a colour, its implementations have markers and dashes.
+//! The look of a subject: the mechanism has a colour, the engine or implementation has a marker and dashes.
 //!
 //! A subject looks the same in all figures. No information is in the colour alone.
 
 use maud::{Markup, html};
 
-use crate::results::{Run, SubjectInfo};
+use crate::{
+    results::{Run, SubjectInfo},
+    summary::is_ours,
+};
 
 /// The number of colours for mechanisms, without the two of native forwarding.
 pub(super) const HUES: usize = 8;
@@ -14,7 +17,7 @@ pub(super) const HUES: usize = 8;
 pub(super) struct Look {
     /// The class that sets the colour.
     pub(super) hue: String,
-    /// The index among the implementations of the mechanism, which selects marker and dash.
+    /// The index among the makes of the run, which selects marker and dash.
     shape: usize,
     /// Whether markers are filled. Mechanisms after the eighth repeat the colours, with hollow markers.
     filled: bool,
@@ -30,30 +33,41 @@ pub(super) fn is_forwarding(subject: &SubjectInfo) -> bool {
     subject.mechanism.to_lowercase().starts_with("native")
 }
 
+/// Returns the make of a subject: the engine of ours, the implementation of others, without its version.
+pub(super) fn make(subject: &SubjectInfo) -> &str {
+    match subject.engine.as_str() {
+        "xdp" if is_ours(subject) => "XDP",
+        "tc" if is_ours(subject) => "tc",
+        "user" if is_ours(subject) => "user space",
+        _ => subject.implementation.split(' ').next().unwrap_or_default(),
+    }
+}
+
 impl Look {
-    /// Returns the look of a subject of the run.
+    /// Returns the look of a subject of the run. A make has one marker and one dash in all mechanisms.
     pub(super) fn of(run: &Run, subject: &SubjectInfo) -> Self {
-        let mut mechanisms: Vec<&str> = Vec::new();
-        for other in run.subjects.iter().filter(|other| !is_native(other)) {
-            if !mechanisms.contains(&other.mechanism.as_str()) {
-                mechanisms.push(&other.mechanism);
-            }
-        }
-        let place = mechanisms
-            .iter()
-            .position(|mechanism| **mechanism == subject.mechanism);
-        let same = |other: &&SubjectInfo| other.mechanism == subject.mechanism;
-        let mut family = run.subjects.iter().filter(same);
+        let place = place_among(run, subject, |one| &one.mechanism);
+        let is_of_6 = subject.mechanism.contains('6');
         Self {
             hue: match place {
                 Some(place) => format!("h{}", place % HUES),
-                None if subject.mechanism.contains('6') => "native6".into(),
+                None if is_of_6 => "native6".into(),
                 None => "native4".into(),
             },
-            shape: family
-                .position(|other| other.name == subject.name)
-                .unwrap_or(0),
+            shape: match place {
+                Some(_) => place_among(run, subject, make).unwrap_or(0),
+                None => usize::from(is_of_6),
+            },
             filled: place.is_none_or(|place| (place / HUES).is_multiple_of(2)),
+        }
+    }
+
+    /// Returns the look without the colour of a mechanism.
+    pub(super) fn plain(self) -> Self {
+        Self {
+            hue: String::new(),
+            filled: true,
+            ..self
         }
     }
 
@@ -98,6 +112,24 @@ impl Look {
     }
 }
 
+/// Returns the place of a subject's word among the different ones of the run's mechanisms; `None` for native ones.
+fn place_among(
+    run: &Run,
+    subject: &SubjectInfo,
+    word: impl Fn(&SubjectInfo) -> &str,
+) -> Option<usize> {
+    let mut words: Vec<&str> = Vec::new();
+    for other in run.subjects.iter().filter(|other| !is_native(other)) {
+        if !words.contains(&word(other)) {
+            words.push(word(other));
+        }
+    }
+    words
+        .iter()
+        .position(|one| *one == word(subject))
+        .filter(|_| !is_native(subject))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -109,7 +141,7 @@ mod tests {
         let subject = |(mechanism, engine): &(&str, &str)| SubjectInfo {
             name: format!("{mechanism}-{engine}"),
             mechanism: mechanism.to_string(),
-            implementation: "any".into(),
+            implementation: "Isthmus".into(),
             engine: engine.to_string(),
             missing: None,
         };
@@ -141,6 +173,7 @@ mod tests {
             ("native IPv4", "kernel"),
             ("nat64", "xdp"),
             ("nat64", "user"),
+            ("siit", "user"),
         ]);
         let looks: Vec<Look> = run
             .subjects
@@ -151,6 +184,9 @@ mod tests {
         assert_eq!(looks[1].hue, looks[2].hue);
         assert_ne!(looks[1].marker(0.0, 0.0), looks[2].marker(0.0, 0.0));
         assert_ne!(looks[1].dash(), looks[2].dash());
+        // An engine looks the same in another mechanism, but for the colour.
+        assert_ne!(looks[2].hue, looks[3].hue);
+        assert_eq!(looks[2].clone().plain(), looks[3].clone().plain());
     }
 
     #[test]

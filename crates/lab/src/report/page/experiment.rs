@@ -75,6 +75,7 @@ fn panels(run: &Run, answers: &ExperimentSummary<'_>, shown: &Plots<'_>, id: &st
                 @if plots.len() > 1 {
                     p.series { (plot.series.as_deref().unwrap_or_default()) }
                 }
+                @if let Some(axes) = &plot.axes { p.axes { (axes) } }
                 div.scroll tabindex="0" role="group"
                     aria-label="Plot; arrow keys go from value to value" {
                     @for (place, panel) in plot.panels.iter().enumerate() {
@@ -116,12 +117,14 @@ fn about(answers: &ExperimentSummary<'_>, panel: &Panel) -> String {
     )
 }
 
-/// Returns the legend, whose entries are buttons. `bounds` says whether there are any.
+/// Returns the legend, whose entries are buttons. `bounds` says whether there are any. On paper, frames have the names of
+/// their mechanisms, and the legend says only what a marker and a dash mean.
 fn buttons(run: &Run, legend: &Legend<'_>, bounds: bool) -> Markup {
+    let looks = legend.looks(run);
     html! {
         ul.legend aria-label="Subjects: press to hide or show" {
             @for (key, entry) in legend.entries.iter().enumerate() {
-                li {
+                li.screen[!looks.is_empty() && legend.band() != Some(key)] {
                     button type="button" aria-pressed=(entry.is_shown) data-key=(key) {
                         svg.sample viewBox="0 0 28 12" aria-hidden="true" { (entry.sample(run, 0.0, 0.0)) }
                         (entry.name())
@@ -135,6 +138,9 @@ fn buttons(run: &Run, legend: &Legend<'_>, bounds: bool) -> Markup {
                     }
                     "bound"
                 }
+            }
+            @for (name, look) in &looks {
+                li.paper { svg.sample viewBox="0 0 28 12" aria-hidden="true" { (look.sample(0.0, 0.0)) } (name) }
             }
         }
     }
@@ -188,8 +194,11 @@ fn of(answers: &ExperimentSummary<'_>, printed: &Printed) -> String {
         .at
         .zip(axis)
         .map(|(at, axis)| words::place(axis, at));
+    let subjects = answers.subjects().into_iter();
+    let mut same = subjects.filter(|subject| is_of(subject, printed.mechanism));
+    let mechanism = same.next().map(|subject| subject.mechanism.as_str());
     let parts = [
-        printed.mechanism,
+        mechanism.unwrap_or(printed.mechanism),
         printed.series,
         at.as_deref().unwrap_or_default(),
     ];
@@ -272,22 +281,22 @@ fn over_axis(answers: &ExperimentSummary<'_>, axis: &Axis, series: &str) -> Mark
         .iter()
         .filter(|line| line.series == series)
         .collect();
+    let places = answers.places();
     html! {
         (Table {
             class: None,
             caption: html! {
-                (words::quantity(answers.experiment.quantity)) ", " (series)
-                ": medians, and how near they are to the bound"
+                (words::quantity(answers.experiment.quantity)) ", " (series) (medians(answers))
             },
             heads: html! {
-                th.n scope="col" { (axis.name) @if !axis.unit.is_empty() { ", " (axis.unit) } }
-                @for line in &lines { th.n scope="col" { (line.subject.name) } }
+                th scope="col" { (axis.name) @if !axis.unit.is_empty() { ", " (axis.unit) } }
+                @for at in &places { th.n scope="col" { (amount::place(*at)) } }
             },
             rows: html! {
-                @for at in answers.places() {
+                @for line in &lines {
                     tr {
-                        th.n scope="row" { (amount::place(at)) }
-                        @for line in &lines { td.n { (cell(answers.experiment.quantity, line.at(at))) } }
+                        th scope="row" { (line.subject.name) }
+                        @for at in &places { td.n { (cell(answers.experiment.quantity, line.at(*at))) } }
                     }
                 }
             },
@@ -301,7 +310,7 @@ fn without_axis(answers: &ExperimentSummary<'_>) -> Markup {
     html! {
         (Table {
             class: None,
-            caption: html! { (words::quantity(experiment.quantity)) ": medians, and how near they are to the bound" },
+            caption: html! { (words::quantity(experiment.quantity)) (medians(answers)) },
             heads: html! {
                 th scope="col" { "subject" }
                 @for one in &series { th.n scope="col" { (one) } }
@@ -320,6 +329,15 @@ fn without_axis(answers: &ExperimentSummary<'_>) -> Markup {
                 }
             },
         })
+    }
+}
+
+/// Returns the end of a table's caption: what its values are.
+fn medians(answers: &ExperimentSummary<'_>) -> &'static str {
+    let mut figures = answers.lines.iter().flat_map(|line| &line.figures);
+    match figures.any(|figure| figure.bound.is_some()) {
+        true => ": medians, and how near they are to the bound",
+        false => ": medians",
     }
 }
 

@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 
-use super::{Panel, Plot, WIDTH};
+use super::{Panel, Plot, WIDEST, WIDTH, frame::LETTER};
 use crate::{
     amount,
     report::{ruler::Ruler, style::Look, words},
@@ -13,19 +13,17 @@ use crate::{
 
 const LEFT: f64 = 8.0;
 const MARGIN: f64 = 12.0;
-/// The most groups in a column that is alone, and the number of columns for more.
+/// The most groups in a column that is alone, and the most columns for more.
 const MOST: usize = 12;
-const COLUMNS: usize = 4;
-/// The width of one column among several.
-const NARROW: f64 = 360.0;
+const COLUMNS: f64 = 6.0;
 /// The height of a subject's name.
-const NAME: f64 = 24.0;
+const NAME: f64 = 22.0;
 /// The height of the name of a place on the axis.
-const PLACE: f64 = 34.0;
+const PLACE: f64 = 26.0;
 /// The height of a bar with its text, which is above it, or beside the name if the subject has only one bar.
-const BAR: f64 = 14.0;
-const LABEL: f64 = 20.0;
-const GAP: f64 = 12.0;
+const BAR: f64 = 12.0;
+const LABEL: f64 = 17.0;
+const GAP: f64 = 6.0;
 
 /// The horizontal axis of bars.
 struct Lengths {
@@ -140,7 +138,10 @@ pub(super) fn plot(run: &Run, answers: &ExperimentSummary<'_>) -> Plot {
     let subjects = answers.subjects();
     let (columns, width) = match subjects.len() {
         0..=MOST => (1, WIDTH),
-        _ => (COLUMNS, NARROW),
+        _ => {
+            let columns = (WIDEST / room(answers)).floor().clamp(1.0, COLUMNS);
+            (columns as usize, WIDEST / columns)
+        }
     };
     let lengths = Lengths::of(answers, width);
     let place = place(answers);
@@ -166,8 +167,28 @@ pub(super) fn plot(run: &Run, answers: &ExperimentSummary<'_>) -> Plot {
     });
     Plot {
         series: None,
+        axes: None,
         panels: panels.collect(),
     }
+}
+
+/// Returns the width that the names beside values need.
+fn room(answers: &ExperimentSummary<'_>) -> f64 {
+    let quantity = answers.experiment.quantity;
+    let count = |text: &str| text.chars().count();
+    let of_line = |line: &Line<'_>| {
+        let is_other = |other: &&Line<'_>| other.subject.name == line.subject.name;
+        let is_alone = answers.lines.iter().filter(is_other).count() == 1;
+        let name = if is_alone {
+            &line.subject.name
+        } else {
+            line.series
+        };
+        let value = amount::amount(quantity, line.figures.first()?.value());
+        Some(count(name) + count(&value) + 2)
+    };
+    let letters = answers.lines.iter().filter_map(of_line).max();
+    LEFT + MARGIN + letters.unwrap_or_default() as f64 * LETTER
 }
 
 /// Returns the place on the axis in words, if there is an axis.

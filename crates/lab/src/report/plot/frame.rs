@@ -13,8 +13,10 @@ use crate::{
 };
 
 /// The width that a letter needs, and the height of a line of text.
-const LETTER: f64 = 7.5;
+pub(super) const LETTER: f64 = 7.5;
 const TEXT: f64 = 15.0;
+/// How many times larger text may be where a plot is small: on a phone and on paper.
+const LARGER: f64 = 1.7;
 
 /// The size of a frame, and the edges of the lines in it.
 #[derive(Debug, Clone, Copy)]
@@ -30,21 +32,21 @@ pub(super) struct Size {
 /// A frame that is alone.
 pub(super) const LARGE: Size = Size {
     width: WIDTH,
-    height: 396.0,
+    height: 340.0,
     left: 62.0,
     right: WIDTH - 18.0,
     top: 42.0,
-    bottom: 338.0,
+    bottom: 284.0,
 };
 
 /// A frame among those of other mechanisms.
 pub(super) const SMALL: Size = Size {
     width: 320.0,
-    height: 216.0,
-    left: 46.0,
+    height: 196.0,
+    left: 50.0,
     right: 310.0,
-    top: 32.0,
-    bottom: 170.0,
+    top: 36.0,
+    bottom: 168.0,
 };
 
 /// A frame.
@@ -98,54 +100,70 @@ impl Frame {
         path
     }
 
-    /// Returns the axes, with as many ticks as have room.
-    pub(super) fn scaffold(&self, axis: &Axis) -> Markup {
+    /// Returns the axes, with as many ticks as have room. The class `second` has those without room for larger text.
+    pub(super) fn scaffold(&self) -> Markup {
         let Size {
             left,
             right,
             bottom,
-            height,
             ..
         } = self.size;
         let text = |value: f64| format!("{value:.1}");
         let width = |tick: f64| amount::tick(tick).chars().count() as f64 * LETTER;
-        let beside = |a: f64, b: f64| self.x(b) - self.x(a) >= (width(a) + width(b)) / 2.0 + LETTER;
-        let below = |a: f64, b: f64| self.y(a) - self.y(b) >= TEXT;
-        let across = self.x.with_room(beside);
+        let beside = |times: f64| {
+            let room = move |a, b| times * ((width(a) + width(b)) / 2.0 + LETTER);
+            move |a: f64, b: f64| self.x(b) - self.x(a) >= room(a, b)
+        };
+        let below = |times: f64| move |a: f64, b: f64| self.y(a) - self.y(b) >= times * TEXT;
+        let across = self.x.with_room(&self.x.ticks, beside(1.0));
+        let few_across = self.x.with_room(&across, beside(LARGER));
+        let up = self.y.with_room(&self.y.ticks, below(1.0));
+        let few_up = self.y.with_room(&up, below(LARGER));
         html! {
             g.axes {
-                @for tick in self.y.with_room(below) {
+                @for tick in up {
                     @let y = text(self.y(tick));
                     line.grid x1=(left) x2=(right) y1=(y) y2=(y) {}
-                    text.tick x=(left - 8.0) y=(text(self.y(tick) + 4.0)) text-anchor="end" {
+                    text.tick.second[!few_up.contains(&tick)] x=(left - 8.0) y=(text(self.y(tick) + 4.0)) text-anchor="end" {
                         (amount::tick(tick / self.unit.divisor))
                     }
                 }
-                @for (number, tick) in across.iter().enumerate() {
-                    @let x = text(self.x(*tick));
+                @for tick in across {
+                    @let x = text(self.x(tick));
                     line.mark x1=(x) x2=(x) y1=(bottom) y2=(bottom + 5.0) {}
-                    text.tick.second[number % 2 == 1 && across.len() > 5] x=(x) y=(bottom + 20.0)
-                        text-anchor="middle" { (amount::tick(*tick)) }
+                    text.tick.second[!few_across.contains(&tick)] x=(x) y=(bottom + 20.0)
+                        text-anchor="middle" { (amount::tick(tick)) }
                 }
                 line.base x1=(left) x2=(right) y1=(bottom) y2=(bottom) {}
+            }
+        }
+    }
+
+    /// Returns the names of both axes with their units; of a frame among others, only its mechanism.
+    pub(super) fn heading(&self, axis: &Axis, mechanism: Option<&str>) -> Markup {
+        let Size { right, height, .. } = self.size;
+        html! {
+            @if let Some(mechanism) = mechanism {
+                text.mechanism x="8" y="18" { (mechanism) }
+            } @else {
+                text.name x="8" y="18" { (with_unit(self.name, &self.unit.name, ", ")) }
                 text.name x=(right) y=(height - 10.0) text-anchor="end" {
-                    (axis.name) @if !axis.unit.is_empty() { ", " (axis.unit) }
+                    (with_unit(&axis.name, &axis.unit, ", "))
                 }
             }
         }
     }
 
-    /// Returns the name of the heights with their unit: at the left, or behind the mechanism whose frame it is.
-    pub(super) fn heading(&self, mechanism: Option<&str>) -> Markup {
-        let (x, anchor) = match mechanism {
-            None => (8.0, "start"),
-            Some(_) => (self.size.right, "end"),
-        };
-        html! {
-            @if let Some(mechanism) = mechanism { text.mechanism x="8" y="18" { (mechanism) } }
-            text.name x=(x) y="18" text-anchor=(anchor) {
-                (self.name) @if !self.unit.name.is_empty() { ", " (self.unit.name) }
-            }
-        }
+    /// Returns the names of both axes in one line.
+    pub(super) fn axes(&self, axis: &Axis) -> String {
+        let up = with_unit(self.name, &self.unit.name, " in ");
+        format!("{up}, over {}", with_unit(&axis.name, &axis.unit, " in "))
+    }
+}
+
+fn with_unit(name: &str, unit: &str, between: &str) -> String {
+    match unit {
+        "" => name.to_owned(),
+        _ => format!("{name}{between}{unit}"),
     }
 }

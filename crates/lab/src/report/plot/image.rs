@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{Plot, Plots, WIDTH, legend::Entry};
+use super::{Plot, Plots, WIDEST, WIDTH, legend::Entry};
 use crate::summary::{ExperimentSummary, Summary};
 
 /// The light colours of the page; `style.css` has the same in variables.
@@ -13,8 +13,6 @@ const CAPTION: f64 = 26.0;
 const ENTRY: f64 = 22.0;
 /// The width of an entry.
 const NAME: f64 = 208.0;
-/// The most panels beside each other.
-const COLUMNS: usize = 4;
 
 /// Returns an SVG document with title, plots and legend; `None` if there are no figures.
 pub(in crate::report) fn image(
@@ -26,11 +24,16 @@ pub(in crate::report) fn image(
     let mut y = HEAD;
     let mut panels = Vec::new();
     for plot in &plots.all {
-        if let Some(series) = &plot.series {
+        let caption: Vec<&str> = [&plot.series, &plot.axes]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        if !caption.is_empty() {
             y += CAPTION;
-            panels.push(html! { text.caption x="8" y=(y - 8.0) { (series) } });
+            panels.push(html! { text.caption x="8" y=(y - 8.0) { (caption.join(": ")) } });
         }
-        for row in plot.panels.chunks(COLUMNS) {
+        for row in plot.panels.chunks(beside(plot)) {
             let mut x = 0.0;
             for panel in row {
                 panels.push(html! { g transform=(format!("translate({x} {y})")) { (panel.body) } });
@@ -66,6 +69,12 @@ pub(in crate::report) fn image(
 
 /// Returns the width of a plot whose panels stand beside each other.
 fn width(plot: &Plot) -> f64 {
-    let row = plot.panels.iter().take(COLUMNS);
+    let row = plot.panels.iter().take(beside(plot));
     row.map(|panel| panel.width).sum()
+}
+
+/// Returns how many panels of a plot have room beside each other. They are equally wide.
+fn beside(plot: &Plot) -> usize {
+    let room = plot.panels.first().map(|panel| WIDEST / panel.width);
+    room.map_or(1, |room| room as usize).max(1)
 }

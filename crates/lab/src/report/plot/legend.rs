@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::{
     report::{
         best::best,
-        style::{Look, is_forwarding, is_native},
+        style::{Look, is_forwarding, is_native, make},
     },
     results::{Run, SubjectInfo},
     summary::{ExperimentSummary, Summary, is_ours},
@@ -72,6 +72,19 @@ impl<'a> Legend<'a> {
         let mut entries = self.entries.iter().enumerate();
         let is_it = |entry: &Entry<'_>| entry.subject.is_some_and(|one| one.name == subject.name);
         entries.find(|(_, entry)| is_it(entry))
+    }
+
+    /// Returns the looks that lines have in frames of mechanisms, each with its name; none if there is only one frame.
+    pub(in crate::report) fn looks<'s>(&'s self, run: &Run) -> Vec<(&'s str, Look)> {
+        let mut looks: Vec<(&str, Look)> = Vec::new();
+        let entries = self.entries.iter().filter(|_| self.is_split);
+        let subjects = entries.filter_map(|entry| entry.subject);
+        for subject in subjects.filter(|subject| !is_native(subject)) {
+            if looks.iter().all(|(name, _)| *name != make(subject)) {
+                looks.push((make(subject), Look::of(run, subject).plain()));
+            }
+        }
+        looks
     }
 
     /// Returns the key of native forwarding, if it is a band.

@@ -34,7 +34,7 @@ impl<'s> OverAxis<'s, '_> {
         let band = Band::of(quantity, shows, &native);
         let frame = self.frame(&lines, &band, shows);
         let behind = html! {
-            (frame.scaffold(self.axis))
+            (frame.scaffold())
             @if let Some(key) = self.legend.band() { (band.markup(&frame, self.axis, key)) }
         };
         let panels = groups(&lines, self.legend.is_split).into_iter();
@@ -43,7 +43,7 @@ impl<'s> OverAxis<'s, '_> {
             width: frame.size.width,
             height: frame.size.height,
             body: html! {
-                (frame.heading(mechanism))
+                (frame.heading(self.axis, mechanism))
                 (behind)
                 (self.lines(&frame, &lines, shows))
             },
@@ -53,6 +53,7 @@ impl<'s> OverAxis<'s, '_> {
                 Shows::Values => series.to_owned(),
                 Shows::ShareOfBound => format!("{series}: share of the bound"),
             }),
+            axes: self.legend.is_split.then(|| frame.axes(self.axis)),
             panels: panels.collect(),
         }
     }

@@ -24,6 +24,8 @@ use crate::{
 
 /// The width of a plot that is alone, in its own units.
 const WIDTH: f64 = 640.0;
+/// The most that plots beside each other take.
+const WIDEST: f64 = 1560.0;
 
 /// The plots of an experiment.
 pub(super) struct Plots<'a> {
@@ -37,6 +39,8 @@ pub(super) struct Plots<'a> {
 pub(super) struct Plot {
     /// The series that it shows, or all of them if absent.
     pub(super) series: Option<String>,
+    /// The names of the axes, if it has many pictures with the same ones.
+    pub(super) axes: Option<String>,
     /// Its pictures: one, or one for each mechanism or column.
     pub(super) panels: Vec<Panel>,
 }

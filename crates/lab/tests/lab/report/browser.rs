@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{
     devtools::{Page, chromium},
     laboratory::laboratory,
+    large::large,
     made_up::MadeUp,
 };
 
@@ -69,7 +70,7 @@ fn the_page_works_in_a_browser() {
     first_screen(&mut page);
     values_on_a_phone(&mut page);
     pictures(&mut page);
-    on_paper(&mut page);
+    on_paper(&mut page, "paper.pdf");
 
     assert_eq!(page.complaints(), Vec::<Value>::new());
     let page_itself = format!("file://{}", written.index.display());
@@ -80,6 +81,18 @@ fn the_page_works_in_a_browser() {
         );
     }
     columns_of_bars(&mut page);
+    a_large_run(&mut page);
+}
+
+/// Checks paper and phone with as many subjects and experiments as the laboratory has.
+fn a_large_run(page: &mut Page) {
+    let made_up = large();
+    let place = tempfile::tempdir().unwrap();
+    let written = report::write(&made_up.summary(), place.path()).unwrap();
+    page.visit(&written.index);
+    narrow(page);
+    values_on_a_phone(page);
+    on_paper(page, "paper-large.pdf");
 }
 
 /// Checks that the bar under the pointer is meant, and not one at the same height in another column.
@@ -92,10 +105,10 @@ fn columns_of_bars(page: &mut Page) {
     let place = tempfile::tempdir().unwrap();
     let written = report::write(&made_up.summary(), place.path()).unwrap();
     page.visit(&written.index);
-    // Four, four, four and one.
+    // Three, three, three, three and one.
     page.hover(".card svg:nth-of-type(3) .line:nth-of-type(2) .bar");
     let text = page.eval("document.querySelector('#tip').innerText");
-    assert!(text.as_str().unwrap().starts_with("nat64-9, udp"), "{text}");
+    assert!(text.as_str().unwrap().starts_with("nat64-7, udp"), "{text}");
 }
 
 fn plots_are_there(page: &mut Page) {
@@ -434,7 +447,7 @@ fn first_screen(page: &mut Page) {
     assert_eq!(page.eval(names), before);
 }
 
-/// Checks that a phone shows values of the comparison, and not only names.
+/// Checks that a phone shows values of the comparison, and not only names, and a value of each other table that is open.
 fn values_on_a_phone(page: &mut Page) {
     page.resize(390, 844);
     let values = page.eval(
@@ -443,26 +456,51 @@ fn values_on_a_phone(page: &mut Page) {
             return box.width > 0 && box.left >= 0 && box.right <= 390; }).length",
     );
     assert!(values.as_u64().unwrap() >= 10, "{values}");
+    let names_alone = page.eval(
+        "[...document.querySelectorAll('tbody tr:first-child')].filter(row => row.getClientRects().length)
+            .map(row => [...row.cells].find((cell, place) => place && cell.getClientRects().length))
+            .filter(cell => cell.getBoundingClientRect().right > 390)
+            .map(cell => cell.closest('table').caption.textContent)",
+    );
+    assert_eq!(names_alone, json!([]));
 }
 
 /// The most pages on paper.
 const PAGES: usize = 20;
 
-/// Checks the number of pages on paper, and that the comparison is whole: no column reaches over the edge.
-fn on_paper(page: &mut Page) {
+/// The least text on paper: 7 points, of which an inch has 72, in units of which it has 96.
+const LEAST: f64 = 7.0 / 72.0 * 96.0;
+
+/// Checks the number of pages on paper, that text can be read, that the comparison is whole (no column reaches over the
+/// edge), and that each card has room on a page.
+fn on_paper(page: &mut Page, name: &str) {
     page.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
-    page.resize(1040, 720);
+    // A4, less margins of 9 mm.
+    page.resize(1054, 725);
     let over = page.eval(
         "document.querySelector('#compare').getBoundingClientRect().right - document.documentElement.clientWidth",
     );
     assert!(over.as_f64().unwrap() <= 0.0, "{over} px");
+    let highest = page.eval(
+        "Math.max(...[...document.querySelectorAll('.card')].map(card => card.getBoundingClientRect().height))",
+    );
+    assert!(highest.as_f64().unwrap() <= 725.0, "a card of {highest} px");
+    let text = page.eval(
+        "(() => { const shown = [...document.querySelectorAll('body *')].filter(e =>
+                [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) && e.getClientRects().length
+                && !e.closest('.unseen, caption'));
+            const size = e => parseFloat(getComputedStyle(e).fontSize) * (e.getScreenCTM?.().a ?? 1);
+            const least = shown.reduce((a, b) => size(b) < size(a) ? b : a);
+            return [size(least), least.outerHTML.slice(0, 200)]; })()",
+    );
+    assert!(text[0].as_f64().unwrap() >= LEAST, "{text}");
     page.call("Emulation.setEmulatedMedia", json!({"media": ""}));
     let printed = page.call("Page.printToPDF", json!({"preferCSSPageSize": true}));
     let pdf = decoded(printed["data"].as_str().unwrap());
     let text = String::from_utf8_lossy(&pdf);
     let pages = text.matches("/Type /Page\n").count();
     assert!((1..=PAGES).contains(&pages), "{pages} pages");
-    keep("paper.pdf", &pdf);
+    keep(name, &pdf);
 }
 
 /// Keeps pictures of the page, to be looked at.

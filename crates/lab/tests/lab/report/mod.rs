@@ -9,6 +9,7 @@ mod differences;
 mod figures;
 mod headlines;
 mod laboratory;
+mod large;
 mod made_up;
 mod markup;
 mod plots;

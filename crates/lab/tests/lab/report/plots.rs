@@ -107,6 +107,9 @@ fn many_lines_have_a_frame_for_each_mechanism() {
         let lines = frame.matches("<g class=\"line h").count();
         assert_eq!(lines, if mechanism == "map-t" { 2 } else { 3 });
     }
+    // The axes are named once, and not in each frame.
+    assert!(page.contains(">Round trip in ms, over payload in bytes<"));
+    assert!(!page.contains("class=\"name\""));
     // All engines are shown, and the legend has the order of the frames.
     let all = legend(&page);
     assert!(all.iter().all(|(_, pressed)| *pressed), "{all:?}");
@@ -116,6 +119,28 @@ fn many_lines_have_a_frame_for_each_mechanism() {
     let picture = report::picture(&summary, &summary.experiments[0]).unwrap();
     markup::check_picture(&picture);
     assert_eq!(picture.matches("class=\"mechanism\"").count(), 3);
+}
+
+/// On paper, a legend says what a marker and a dash mean in all frames.
+#[test]
+fn a_make_has_one_look_in_all_frames() {
+    let many = page(&over_axis(&MANY, &[100.0, 1000.0]));
+    let entries = many.split("<li class=\"paper\">").skip(1);
+    let entries = entries.map(|entry| entry.split_once("</li>").unwrap().0);
+    let looks: Vec<(&str, &str)> = entries
+        .map(|entry| entry.rsplit_once("</svg>").unwrap())
+        .collect();
+    let names: Vec<&str> = looks.iter().map(|(_, name)| *name).collect();
+    assert_eq!(names, ["XDP", "user space", "tayga"]);
+    // The dashes of user space are those of its line in each frame.
+    let dashes = "stroke-dasharray=\"8 4\"";
+    assert!(looks[1].0.contains(dashes));
+    for frame in many.split("<svg class=\"plot small\"").skip(1) {
+        assert!(frame.contains(dashes));
+    }
+    // Subjects that share a frame keep their names on paper.
+    let few = page(&over_axis(&FEW, &[100.0, 1000.0]));
+    assert!(!few.contains("class=\"paper\"") && !few.contains("class=\"screen\""));
 }
 
 #[test]
@@ -197,14 +222,18 @@ fn one_place_on_an_axis_has_bars() {
 
 #[test]
 fn many_bars_stand_in_columns() {
-    let names: Vec<String> = (0..13).map(|number| format!("nat64-{number}")).collect();
-    let columns = |count: usize| {
-        let names: Vec<&str> = names.iter().take(count).map(String::as_str).collect();
+    let columns = |count: usize, before: &str| {
+        let names: Vec<String> = (0..count)
+            .map(|number| format!("{before}-{number}"))
+            .collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let page = page(&over_axis(&names, &[1000.0]));
         assert_eq!(page.matches("<rect class=\"bar\"").count(), count);
         page.matches("<svg class=\"plot").count()
     };
-    assert_eq!((columns(12), columns(13)), (1, 4));
+    assert_eq!((columns(12, "nat64"), columns(18, "nat64")), (1, 6));
+    // Names have room beside their values.
+    assert_eq!(columns(18, "a-mechanism-with-a-long-name"), 5);
 }
 
 #[test]
