@@ -24,7 +24,7 @@ use crate::{
     results::{Point, Search, Width},
     tester::{
         Ceiling, Empty, Established, Extent, Flows, Networks, Phases, Ports, Stateful, Streams,
-        Tolerance, Traffic, Trial, Void,
+        Tolerance, Traffic, Trial, TrialResult, Void,
         search::{
             Limit, Range,
             connections::{CapacitySearch, Completeness, RateSearch, tear_down, validation_rate},
@@ -152,6 +152,30 @@ fn test<'a>(profile: Profile, subject: &'a Subject, connections: u32) -> Result<
     })
 }
 
+/// The meaning of a phase that was sent late however often it was repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Late {
+    /// The rate is too high for the tester, and a lower one is tried: not all are established.
+    IsTooFast,
+    /// The rate is low, and the tester was held up: nothing is known.
+    SaysNothing,
+}
+
+impl Late {
+    /// Returns the outcome of a phase.
+    ///
+    /// # Errors
+    /// It says nothing: it was sent late, or others disturbed it.
+    fn judge(self, outcome: Completeness, result: &TrialResult) -> Result<Completeness> {
+        match &result.void {
+            Some(void) if self == Self::SaysNothing || matches!(void, Void::Disturbed(_)) => {
+                Err(LabError::Tester(void.to_string()))
+            }
+            _ => Ok(outcome),
+        }
+    }
+}
+
 /// Trials on a device with an empty table.
 struct Trials<'a> {
     test: &'a Stateful<'a>,
@@ -206,11 +230,11 @@ impl<'a> Trials<'a> {
     }
 
     /// Returns whether this many connections are established at a rate.
-    fn passes(&mut self, connections: u64, rate: f64) -> Result<Completeness> {
+    fn passes(&mut self, connections: u64, rate: f64, late: Late) -> Result<Completeness> {
         let established = self.establish(connections, rate)?;
-        let outcome = established.completeness();
+        let outcome = late.judge(established.completeness(), &established.result);
         self.tear_down(established)?;
-        Ok(outcome)
+        outcome
     }
 
     /// Returns the highest rate at which this many are established, up to the tester's own, and the search that found it.
@@ -228,7 +252,7 @@ impl<'a> Trials<'a> {
         loop {
             let error = most * width;
             let search = RateSearch { most, error };
-            let found = search.run(|rate| self.passes(connections, rate))?;
+            let found = search.run(|rate| self.passes(connections, rate, Late::IsTooFast))?;
             if found < most || most >= ceiling.rate() {
                 return Ok((found, search));
             }
@@ -333,7 +357,7 @@ pub(crate) fn capacity(
         let most = known.unwrap_or(careful);
         // Below this share of the rate before, there are too many connections: a higher precision is not needed.
         let error = most * search.beta / 2.0;
-        RateSearch { most, error }.run(|rate| trials.passes(connections, rate))
+        RateSearch { most, error }.run(|rate| trials.passes(connections, rate, Late::SaysNothing))
     })?;
     if found.rate == 0.0 {
         return Err(trials.nothing("not even the first connections were established"));
@@ -471,4 +495,32 @@ pub(crate) fn throughput_takes(profile: Profile) -> f64 {
     let Scale { width, .. } = scale(profile);
     let length = profile.length().as_secs_f64();
     2.0 * (3.0 * length + (1.0 / width).log2() * length / f64::from(SHORTER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_that_others_disturbed_is_no_full_table() {
+        let with = |void| TrialResult {
+            rate: 1000.0,
+            size: 64,
+            streams: Vec::new(),
+            void,
+        };
+        let slow = Void::SentSlowly {
+            rate: 900.0,
+            asked: 1000.0,
+        };
+        let judge = |late: Late, void| late.judge(Completeness::Some, &with(void)).ok();
+        let not_all = Some(Completeness::Some);
+        assert_eq!(judge(Late::IsTooFast, None), not_all);
+        assert_eq!(judge(Late::SaysNothing, None), not_all);
+        assert_eq!(judge(Late::IsTooFast, Some(slow.clone())), not_all);
+        assert_eq!(judge(Late::SaysNothing, Some(slow)), None);
+        let disturbed = || Some(Void::Disturbed("another process".into()));
+        assert_eq!(judge(Late::IsTooFast, disturbed()), None);
+        assert_eq!(judge(Late::SaysNothing, disturbed()), None);
+    }
 }
