@@ -24,7 +24,7 @@ use crate::{
 
 /// The shares of the rate without loss at which delays are measured: the first that can be sent on time. Where the
 /// subject shares the sender's core, the whole rate can only just be sent.
-const SHARES: [f64; 3] = [1.0, 0.9, 0.5];
+const SHARES: [f64; 5] = [1.0, 0.9, 0.5, 0.25, 0.1];
 
 /// The delays of one direction and size.
 #[derive(Debug, Clone)]
@@ -164,7 +164,7 @@ fn time(testbed: &Testbed, found: &Found, profile: Profile) -> Result<Option<Tim
         }
     }
     Err(LabError::Tester(format!(
-        "frames of {} octets could not be sent on time to measure their delay, not even half of {rate:.0} in a second",
+        "frames of {} octets could not be sent on time to measure their delay, not even a tenth of {rate:.0} in a second",
         found.size
     )))
 }
