@@ -6,7 +6,7 @@ use core::net::IpAddr;
 use chacha20::ChaCha8Rng;
 use isthmus_core::config::Instance;
 use isthmus_core::gateway;
-use isthmus_core::host::Resumed;
+use isthmus_core::host::Established;
 use isthmus_core::mechanism::Instances;
 use isthmus_core::packet::{Packet as _, Plain};
 use isthmus_core::reason::Counter;
@@ -310,11 +310,11 @@ impl Machine {
         self.finish(passed, frame)
     }
 
-    /// Takes a packet through the core: as a [plain](Plain) one of a session that is there, which most are, and if that is
-    /// refused, as any.
+    /// Takes a packet through the core: as a [plain](Plain) one of a session that is there, which most are, and as any if it
+    /// is not that. A plain packet that is to be dropped is looked at once, or a flood of them would cost twice as much.
     #[inline(always)]
     fn process<const N: usize>(&mut self, frame: &mut Frame<N>) -> Passed {
-        let mut services = Services::<Resumed> {
+        let mut services = Services::<Established> {
             image: &self.image,
             state: self.state,
             now: self.clock.nanos(),
@@ -326,8 +326,10 @@ impl Machine {
         };
         let members = self.image.members;
         match gateway::process(&mut Plain(frame), &mut services, &Members(members)) {
-            Ok(verdict) => Passed::of(&services, Ok(verdict)),
-            Err(_) => process_any(frame, services.thorough(), members),
+            Err(Refusal::Slow(_) | Refusal::Reply(..)) => {
+                process_any(frame, services.thorough(), members)
+            }
+            result => Passed::of(&services, result),
         }
     }
 
@@ -484,13 +486,21 @@ impl Machine {
             return Some(frame);
         };
         // Every card has this address (RFC 4291 section 2.8), and who knows it is on its link.
-        let link_local = resolution::link_local(self.cards[self.turn].mac());
-        let hop = (to == IpAddr::V6(link_local).into()).then(|| link(self.turn));
-        let is_own = hop.is_some() || self.image.addresses.iter().any(|own| own.address == to);
+        let link_local = IpAddr::V6(resolution::link_local(self.cards[self.turn].mac()));
+        let is_link_local = to == link_local.into();
+        let is_own = is_link_local || self.image.addresses.iter().any(|own| own.address == to);
         if !is_own || own::answer(&mut frame).is_none() {
             return Some(frame);
         }
-        self.send_over(hop.as_ref(), frame, now)
+        let card = self.turn;
+        let way = destination(frame.packet()).and_then(|next| match is_link_local {
+            true => Some(Way { card, next }),
+            false => host::hop(self.image.hops, next).map(|hop| Way::over(hop, next)),
+        });
+        match way {
+            Some(way) => self.send_by(way, frame, now),
+            None => Some(frame),
+        }
     }
 
     #[cold]
@@ -646,19 +656,6 @@ impl Machine {
             Ok(()) => self.cards[card].send(frame, &mut self.pool),
             Err(_) => self.pool.give(frame),
         }
-    }
-}
-
-/// The hop to all neighbours of a card.
-fn link(card: usize) -> Hop {
-    Hop {
-        to: Network {
-            address: Address::NONE,
-            length: 0,
-            card: card as u32,
-            mtu: 1500,
-        },
-        via: Address::NONE,
     }
 }
 

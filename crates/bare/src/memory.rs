@@ -1,4 +1,4 @@
-//! What the loader gives the machine (PVH: `xen/include/public/arch-x86/hvm/start_info.h`): its configuration, a command line,
+//! The loader's gifts to the machine (PVH: `xen/include/public/arch-x86/hvm/start_info.h`): its configuration, a command line,
 //! and memory, which is given out once and never returned.
 
 use core::ffi::CStr;
@@ -78,7 +78,7 @@ impl Place {
     }
 }
 
-/// The loader's gifts to the machine, in memory that is not given out.
+/// The configuration and the command line, in memory that is not given out.
 #[derive(Clone, Copy)]
 pub struct Loaded {
     /// The first module.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::sync::PoisonError;
 
@@ -20,6 +20,8 @@ const ENDS: [Ipv4Addr; 2] = [
     Ipv4Addr::new(198, 51, 100, 7),
     Ipv4Addr::new(203, 0, 113, 9),
 ];
+/// An address of the pool.
+const NO_PORT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 65);
 /// The lengths of prefixes (RFC 6052 section 2.2).
 const LENGTHS: [u8; 6] = [32, 40, 48, 56, 64, 96];
 /// The payload of a packet above IP and UDP that has 1,024 bytes as IPv4.
@@ -43,6 +45,21 @@ fn instructions(bench: &mut Bench, card: usize, packet: &[u8]) -> f64 {
     grown("ticks") as f64 / PACKETS as f64
 }
 
+/// Instructions of a packet that nobody gets, one a round.
+fn dropped(bench: &mut Bench, card: usize, packet: &[u8]) -> f64 {
+    const PACKETS: u64 = 8;
+    let before = bench.counters();
+    let mut after = before.clone();
+    for number in 1..=PACKETS {
+        bench.machine.send_packet(card, packet).unwrap();
+        while after["frames"] < before["frames"] + number {
+            after = bench.counters();
+        }
+    }
+    assert_eq!(after["no-binding"], PACKETS);
+    (after["ticks"] - before["ticks"]) as f64 / PACKETS as f64
+}
+
 #[test]
 fn a_packet_takes_as_many_instructions_as_noted() {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,6 +80,10 @@ fn a_packet_takes_as_many_instructions_as_noted() {
     let out = udp_v6("64:ff9b::c000:202", &[7; 80]);
     let number = instructions(&mut bench, LEFT, &out);
     counted.insert("nat64-6to4-128".to_owned(), number);
+    // A stranger sends to a port that nobody has: dropped at the first look, it costs less than a packet that goes on.
+    let stranger = packet(ENDS[1].into(), NO_PORT.into(), "udp");
+    let number = dropped(&mut bench, RIGHT, &stranger);
+    counted.insert("nat64-no-binding".to_owned(), number);
     drop(bench);
     for length in LENGTHS {
         by_prefix(length, &mut counted);
@@ -80,46 +101,40 @@ fn by_prefix(length: u8, counted: &mut BTreeMap<String, f64>) {
          [[instance]]\nname = \"siit\"\nmechanism = \"siit\"\nprefix = \"{prefix}\"\n"
     );
     let mut bench = Bench::start(&configuration, &EXACT).unwrap();
-    let mut count = |name: String, card, packet: &[u8]| {
-        counted.insert(name, instructions(&mut bench, card, packet));
+    let protocols = match length {
+        96 => &["udp", "tcp", "icmp"][..],
+        _ => &["udp"],
     };
-    for protocol in ["udp", "tcp", "icmp"] {
-        let name = |way| match protocol {
-            "udp" => format!("siit-{way}-prefix-{length}"),
-            _ => format!("siit-{way}-{protocol}"),
-        };
-        if protocol == "udp" || length == 96 {
-            count(name("6to4"), LEFT, &packet_v6(&prefix, protocol));
-            count(name("4to6"), RIGHT, &packet_v4(protocol));
+    for protocol in protocols {
+        let [host, server] = ENDS;
+        let [host_v6, server_v6] = ENDS.map(|end| Ipv6Addr::from(prefix.embed(end.into())));
+        let v6 = packet(host_v6.into(), server_v6.into(), protocol);
+        let v4 = packet(server.into(), host.into(), protocol);
+        for (way, card, packet) in [("6to4", LEFT, v6), ("4to6", RIGHT, v4)] {
+            let name = match *protocol {
+                "udp" => format!("siit-{way}-prefix-{length}"),
+                other => format!("siit-{way}-{other}"),
+            };
+            counted.insert(name, instructions(&mut bench, card, &packet));
         }
     }
 }
 
-/// A packet of the host to the server.
-fn packet_v6(prefix: &Prefix, protocol: &str) -> Vec<u8> {
-    let [from, to] = ENDS.map(|end| Ipv6Addr::from(prefix.embed(end.into())).octets());
-    let way = PacketBuilder::ipv6(from, to, 64);
+/// A packet of this protocol; of `icmp` an echo request.
+fn packet(from: IpAddr, to: IpAddr, protocol: &str) -> Vec<u8> {
+    let way = match (from, to) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => PacketBuilder::ipv4(from.octets(), to.octets(), 64),
+        (IpAddr::V6(from), IpAddr::V6(to)) => PacketBuilder::ipv6(from.octets(), to.octets(), 64),
+        _ => unreachable!("both ends have one family"),
+    };
     let mut packet = Vec::new();
-    match protocol {
-        "udp" => way.udp(5000, 5001).write(&mut packet, &PAYLOAD),
-        "tcp" => way.tcp(5000, 5001, 1, 1000).write(&mut packet, &PAYLOAD),
-        _ => way.icmpv6_echo_request(1, 1).write(&mut packet, &PAYLOAD),
-    }
-    .unwrap();
-    packet
-}
-
-/// A packet of the server to the host.
-fn packet_v4(protocol: &str) -> Vec<u8> {
-    let [to, from] = ENDS.map(|end| end.octets());
-    let way = PacketBuilder::ipv4(from, to, 64);
-    let mut packet = Vec::new();
-    match protocol {
-        "udp" => way.udp(5001, 5000).write(&mut packet, &PAYLOAD),
-        "tcp" => way.tcp(5001, 5000, 1, 1000).write(&mut packet, &PAYLOAD),
-        _ => way.icmpv4_echo_request(1, 1).write(&mut packet, &PAYLOAD),
-    }
-    .unwrap();
+    let written = match (protocol, from.is_ipv6()) {
+        ("udp", _) => way.udp(5000, 5001).write(&mut packet, &PAYLOAD),
+        ("tcp", _) => way.tcp(5000, 5001, 1, 1000).write(&mut packet, &PAYLOAD),
+        (_, true) => way.icmpv6_echo_request(1, 1).write(&mut packet, &PAYLOAD),
+        (_, false) => way.icmpv4_echo_request(1, 1).write(&mut packet, &PAYLOAD),
+    };
+    written.unwrap();
     packet
 }
 
