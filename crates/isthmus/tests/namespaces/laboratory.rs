@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use isthmus_lab::LabError;
 use isthmus_lab::experiment;
 use isthmus_lab::results::{
-    Attempt, Directory, Interface, Offload, Outcome, Planned, Point, Search, Trial,
+    Attempt, Directory, Interface, Offload, Outcome, Planned, Point, SearchLimits, Trial,
 };
 
 use crate::gateway::ISTHMUS;
@@ -292,7 +292,7 @@ mod timed {
     /// Each rate is one that was tried within the limits of its search, and at which nothing was lost.
     fn were_tried(trial: &Trial, points: &[Point]) {
         for point in points {
-            let Search {
+            let SearchLimits {
                 least, most, loss, ..
             } = point.search.unwrap();
             assert!((least..=most.unwrap()).contains(&point.value), "{point:?}");

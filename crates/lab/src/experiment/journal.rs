@@ -76,11 +76,19 @@ impl Journal {
         }
     }
 
-    /// Runs a trial of the tester, whose result is a part of what is returned. It is void if others disturb it.
+    /// Runs a trial of the tester, which is void if others disturb it.
     ///
     /// # Errors
     /// The trial fails.
-    pub fn trial<T>(
+    pub fn trial(&self, run: impl FnOnce() -> Result<TrialResult>) -> Result<TrialResult> {
+        self.trial_within(run, |result| result)
+    }
+
+    /// The same, of a trial whose result is a part of what is returned.
+    ///
+    /// # Errors
+    /// The trial fails.
+    pub fn trial_within<T>(
         &self,
         run: impl FnOnce() -> Result<T>,
         result: impl FnOnce(&mut T) -> &mut TrialResult,
@@ -212,7 +220,7 @@ mod tests {
             void: Some(late.clone()),
         };
         let journal = Journal::default();
-        let again = journal.trial(|| Ok(result), |result| result).unwrap();
+        let again = journal.trial(|| Ok(result)).unwrap();
         assert_eq!(again.void, Some(late.clone()));
         let (evidence, _) = journal.take();
         let load = Load {

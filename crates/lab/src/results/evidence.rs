@@ -137,7 +137,7 @@ pub struct Load {
 /// The limits of a search, in the unit of the quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Search {
+pub struct SearchLimits {
     /// The lower end, 0 or more. No lower value is tried.
     pub least: f64,
     /// The upper end; absent if values are doubled until one is too much.

@@ -19,8 +19,8 @@ mod samples;
 
 pub use directory::{Directory, Problem};
 pub use evidence::{
-    Attempt, Evidence, Files, Interface, Load, Offload, Pinned, Rules, Search, Thread, Tolerances,
-    Width,
+    Attempt, Evidence, Files, Interface, Load, Offload, Pinned, Rules, SearchLimits, Thread,
+    Tolerances, Width,
 };
 pub use quantity::{Better, NO_VERDICT, Quantity};
 pub use samples::{MOST_SAMPLES, Raw, Sampled, Samples};
@@ -235,7 +235,7 @@ pub struct Point {
     pub offered: Option<f64>,
     /// The limits of the search that has found the value.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub search: Option<Search>,
+    pub search: Option<SearchLimits>,
     /// The samples, as long as they are not in their file.
     #[serde(skip)]
     pub raw: Raw,
@@ -311,7 +311,7 @@ impl Point {
     }
 
     /// Adds the limits of the search that has found it.
-    pub fn found_by(self, search: Search) -> Self {
+    pub fn found_by(self, search: SearchLimits) -> Self {
         Self {
             search: Some(search),
             ..self

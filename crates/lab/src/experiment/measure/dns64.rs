@@ -13,7 +13,7 @@ use crate::{
     generator::pin,
     measure::TESTER_CPU,
     plan,
-    results::{Point, Search, Width},
+    results::{Point, SearchLimits, Width},
     services::{NAMES, WILD, numbered_name},
     tools::{has_answer, query},
 };
@@ -71,7 +71,7 @@ pub(crate) fn rates(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point
         begin = rate.max(FIRST);
         let authority = SocketAddr::new(plan::HOST4.into(), 53);
         let spare = SPARE * rate;
-        let point = Point::new("both", f64::from(cached), rate).found_by(Search {
+        let point = Point::new("both", f64::from(cached), rate).found_by(SearchLimits {
             least: 0.0,
             most: None,
             width: Width::Share(width),

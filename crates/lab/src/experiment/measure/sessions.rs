@@ -21,7 +21,7 @@ use crate::{
     interfaces,
     packet::{Ends, Form},
     plan,
-    results::{Point, Search, Width},
+    results::{Point, SearchLimits, Width},
     tester::{
         Ceiling, Empty, Established, Extent, Flows, Networks, Phases, Ports, Stateful, Streams,
         Tolerance, Traffic, Trial, TrialResult, Void,
@@ -206,7 +206,7 @@ impl<'a> Trials<'a> {
         };
         let establish = || device.establish(connections, rate);
         self.journal
-            .trial(establish, |established| &mut established.result)
+            .trial_within(establish, |established| &mut established.result)
     }
 
     /// Runs phase 1, and repeats it if it was sent late. A rate that is late every time could not be offered.
@@ -287,8 +287,8 @@ impl<'a> Trials<'a> {
 }
 
 /// Returns the limits of a search with a number of connections in each trial, all of which have to be established.
-fn limits([least, most]: [f64; 2], width: f64) -> Search {
-    Search {
+fn limits([least, most]: [f64; 2], width: f64) -> SearchLimits {
+    SearchLimits {
         least,
         most: Some(most),
         width: Width::Difference(width),
@@ -434,7 +434,7 @@ pub(crate) fn throughput(
                 extent,
                 timeout: TIMEOUT,
             };
-            journal.trial(|| device.run(&trial), |result| result)
+            journal.trial(|| device.run(&trial))
         };
         let flooded = run(f64::INFINITY, Extent::Frames(FLOOD))?;
         let reached = flooded.streams[0].received_rate;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Limit, Offer, Point, Range, offer};
 use crate::{
     Result,
-    results::{self, Width},
+    results::{SearchLimits, Width},
     tester::TrialResult,
 };
 
@@ -96,8 +96,8 @@ impl Search {
     }
 
     /// Returns its limits, as results keep them.
-    pub fn limits(&self) -> results::Search {
-        results::Search {
+    pub fn limits(&self) -> SearchLimits {
+        SearchLimits {
             least: self.range.least,
             most: Some(self.range.most),
             width: Width::Share(self.width),

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     LabError, Result,
     generator::BATCH,
-    results::{self, Point, Width},
+    results::{Point, SearchLimits, Width},
     tester::search::{
         burst,
         loss::{TENTHS, curve},
@@ -76,7 +76,7 @@ pub(crate) fn back_to_back(testbed: &mut Testbed, profile: Profile) -> Result<Ve
         losses: 2,
         repeats,
     };
-    let limits = results::Search {
+    let limits = SearchLimits {
         least: 0.0,
         most: Some(most as f64),
         width: Width::Difference(search.step as f64),

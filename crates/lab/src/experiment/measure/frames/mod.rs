@@ -265,11 +265,6 @@ fn tester(testbed: &Testbed, streams: Streams, manner: &Manner) -> Result<Tester
     Tester::new(&left, &right, streams, manner.phases, manner.tolerance)
 }
 
-/// Runs a trial, which is void if others had the cores in use.
-fn quiet(journal: &Journal, trial: impl FnOnce() -> Result<TrialResult>) -> Result<TrialResult> {
-    journal.trial(trial, |result| result)
-}
-
 /// A tester with the streams of one direction, and its own figures.
 pub(super) struct Bench {
     tester: Tester,
@@ -312,7 +307,7 @@ impl Bench {
             extent: Extent::Time(offer.duration),
             timeout: self.timeout,
         };
-        quiet(&self.journal, || self.tester.run(&trial))
+        self.journal.trial(|| self.tester.run(&trial))
     }
 
     /// Runs a trial at a rate for its delays: each frame leaves when it is due.
@@ -322,7 +317,7 @@ impl Bench {
             extent: Extent::Time(offer.duration),
             timeout: self.timeout,
         };
-        quiet(&self.journal, || self.tester.time(&trial))
+        self.journal.trial(|| self.tester.time(&trial))
     }
 
     /// Sends this many frames as fast as the sender can.
@@ -332,7 +327,7 @@ impl Bench {
             extent: Extent::Frames(frames),
             timeout: self.timeout,
         };
-        quiet(&self.journal, || self.tester.run(&trial))
+        self.journal.trial(|| self.tester.run(&trial))
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     super::super::{profile::Profile, testbed::Testbed},
-    FLOWS, Manner, directions, quiet, tester,
+    FLOWS, Manner, directions, tester,
 };
 use crate::{
     LabError, Result,
@@ -89,7 +89,7 @@ pub(crate) fn send(
         timeout: manner.timeout,
     };
     let journal = testbed.journal().of(STEADY).at(octets);
-    Steady::of(&quiet(&journal, || tester.time(&trial))?)
+    Steady::of(&journal.trial(|| tester.time(&trial))?)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     LabError, Result,
     generator::FrameSize,
-    results::{self, Point, Width},
+    results::{Point, SearchLimits, Width},
     tester::{
         TrialResult,
         search::{
@@ -47,7 +47,7 @@ pub(crate) struct Found {
     pub(super) rate: Option<f64>,
     pub(super) limit: Limit,
     /// The limits of its search.
-    limits: results::Search,
+    limits: SearchLimits,
     /// The tester's own rate.
     pub(super) ceiling: f64,
 }
@@ -237,10 +237,10 @@ impl Method {
         }
     }
 
-    fn limits(&self) -> results::Search {
+    fn limits(&self) -> SearchLimits {
         match self {
             Self::Halves(search) => search.limits(),
-            Self::Mlr(range) => results::Search {
+            Self::Mlr(range) => SearchLimits {
                 least: range.least,
                 most: Some(range.most),
                 width: Width::Share(GOAL.width),
