@@ -92,7 +92,16 @@ pub extern "C" fn eam_v6_longest(at: u64, short: u64, long: u64, high: u64, low:
         v6_lengths: [short, long, u64::from(table(at).marks & EamTable::HOSTS)],
         ..table(at)
     };
-    answer(eam::longest_v6(&table, |length| {
+    answer(eam::longest_v6(&table, |lengths, least| {
+        number(eam_v6_among(at, lengths, least, high, low)).map(Place)
+    }))
+}
+
+/// The same among some lengths; see [`eam::longest`].
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn eam_v6_among(at: u64, lengths: u64, least: u8, high: u64, low: u64) -> u64 {
+    answer(eam::longest(lengths, least, |length| {
         number(eam_v6_probe(at, high, low, length)).map(Place)
     }))
 }

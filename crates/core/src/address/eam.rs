@@ -307,11 +307,18 @@ pub fn find_v4<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V4) -> 
 /// Returns the result of `probe` for the longest length of IPv4 prefixes that has one.
 #[inline(always)]
 pub fn longest_v4(table: &EamTable, probe: impl Fn(u8) -> Option<Place>) -> Option<Place> {
-    let mut lengths = table.v4_lengths;
-    for _ in 0..33 {
+    longest(table.v4_lengths, 0, probe)
+}
+
+/// Returns the result of `probe` for the longest of these lengths that has one. Each is a bit, the lowest that of the length
+/// `least`.
+#[inline(always)]
+pub fn longest(lengths: u64, least: u8, probe: impl Fn(u8) -> Option<Place>) -> Option<Place> {
+    let mut lengths = lengths;
+    for _ in 0..64 {
         let (length, rest) = take_longest(lengths)?;
         lengths = rest;
-        if let Some(found) = probe(length) {
+        if let Some(found) = probe(length + least) {
             return Some(found);
         }
     }
@@ -339,31 +346,20 @@ pub fn find_v6<M: Memory + ?Sized>(rules: &M, table: &EamTable, address: V6) -> 
     if table.lines == 0 {
         return None;
     }
-    longest_v6(table, |length| probe_v6(rules, table, address, length))
+    longest_v6(table, |lengths, least| {
+        longest(lengths, least, |length| {
+            probe_v6(rules, table, address, length)
+        })
+    })
 }
 
-/// Returns the result of `probe` for the longest length of IPv6 prefixes that has one.
+/// Returns what `search` finds under the longest IPv6 prefixes. It takes the lengths as [`longest`] does.
 #[inline(always)]
-pub fn longest_v6(table: &EamTable, probe: impl Fn(u8) -> Option<Place>) -> Option<Place> {
+pub fn longest_v6(table: &EamTable, search: impl Fn(u64, u8) -> Option<Place>) -> Option<Place> {
     let [short, long, whole] = table.v6_lengths;
-    let (mut lengths, mut above, mut next) = (whole, 128, [long, short]);
-    // 129 lengths, and a round each to go on to the next word of them.
-    for _ in 0..131 {
-        let Some((length, rest)) = take_longest(lengths) else {
-            if above == 0 {
-                return None;
-            }
-            lengths = next[0];
-            next = [next[1], 0];
-            above -= 64;
-            continue;
-        };
-        lengths = rest;
-        if let Some(found) = probe(length + above) {
-            return Some(found);
-        }
-    }
-    None
+    search(whole, 128)
+        .or_else(|| search(long, 64))
+        .or_else(|| search(short, 0))
 }
 
 /// The mapping whose IPv6 prefix is the first `length` bits of an address.
