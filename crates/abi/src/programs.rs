@@ -1,5 +1,15 @@
 //! The programs of each hook, and their places in the array by which they hand packets on.
 
+use isthmus_core::mechanism::AnyMechanism;
+
+/// The section, which is a map, of the octets that say which mechanisms programs take packets of, by being other than
+/// 0: one for each number of a mechanism. The loader writes it before programs are loaded, so that the verifier leaves out
+/// all others.
+pub const MECHANISMS: &str = ".rodata.mechanisms";
+
+/// The value of [`MECHANISMS`].
+pub type Mechanisms = [u8; AnyMechanism::KINDS];
+
 /// Where in the kernel programs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {

@@ -182,6 +182,10 @@ macro_rules! crossing {
             searched: u64,
             link: u32,
         ) -> i32 {
+            if !crate::maps::takes::<{ $name::NUMBER }>() {
+                // Nobody calls it, and the verifier need not look further.
+                return crate::stage::UNCOMMON;
+            }
             let these = (Family::$family, Packets::$packets);
             super::cross::<$name>(context, these, instance, searched, link)
         }

@@ -9,7 +9,7 @@ use isthmus_abi::banks::{self, Active, InstanceWords};
 use isthmus_abi::clock::Clock;
 use isthmus_abi::counts;
 use isthmus_abi::lines::{LineWords, MMAPABLE};
-use isthmus_abi::programs;
+use isthmus_abi::programs::{self, Mechanisms};
 use isthmus_core::reason::Counter;
 use isthmus_core::table::{Buckets, Line, Memory, Placed, Twin};
 
@@ -35,6 +35,19 @@ static OFFLINE: u8 = 0;
 pub(crate) fn offline() -> bool {
     // SAFETY: a read of a static; volatile, because the loader writes another value into it.
     unsafe { (&raw const OFFLINE).read_volatile() != 0 }
+}
+
+/// The mechanisms that are configured: all, as long as the loader does not say.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = ".rodata.mechanisms")]
+static MECHANISMS: Mechanisms = [1; size_of::<Mechanisms>()];
+
+/// Whether the mechanism with this number is configured.
+#[inline(always)]
+pub(crate) fn takes<const NUMBER: usize>() -> bool {
+    let mechanisms = &raw const MECHANISMS;
+    // SAFETY: as in `offline`; the number is in the list.
+    unsafe { mechanisms.cast::<u8>().add(NUMBER).read_volatile() != 0 }
 }
 
 /// Bindings, sessions, fragments. The daemon sets the number of lines before it loads.

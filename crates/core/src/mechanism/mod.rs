@@ -319,7 +319,32 @@ macro_rules! any_mechanism {
             }
         }
 
+        /// The mechanisms in the order of their numbers.
+        #[allow(dead_code, reason = "only the numbers of its values count")]
+        enum Listed {
+            $($name,)+
+            Count,
+        }
+
+        $(
+            impl $module::$name {
+                /// Its number in the list of all mechanisms.
+                pub const NUMBER: usize = Listed::$name as usize;
+            }
+        )+
+
         impl AnyMechanism {
+            /// How many kinds there are.
+            pub const KINDS: usize = Listed::Count as usize;
+
+            /// Its number in the list of all mechanisms.
+            #[must_use]
+            pub const fn number(&self) -> usize {
+                match self {
+                    $(Self::$name(_) => $module::$name::NUMBER,)+
+                }
+            }
+
             /// The BPF program that takes its packets.
             #[must_use]
             pub const fn stage(&self) -> Stage {

@@ -2,7 +2,7 @@
 //! programs again.
 //!
 //! The memory of sessions has a name of its own: another build's programs go on with it. Everything else has the
-//! hash of the object in its name. Maps take the places of those that the loader has just made, by their
+//! hash of the object in its name, and a program the mechanisms that it is loaded for. Maps take the places of those that the loader has just made, by their
 //! descriptors. Programs that are loaded afterwards refer to them as well.
 
 use std::collections::HashMap as Names;
@@ -19,11 +19,11 @@ use isthmus_abi::clock::CLOCK;
 use isthmus_abi::counts::{self, COUNTS};
 use isthmus_abi::lines::{RULES, STATE};
 use isthmus_abi::links::{LINKS, OWN, OWN_PLACES, STATIONS, VLANS};
-use isthmus_abi::programs::{Hook, Slot};
+use isthmus_abi::programs::{Hook, Mechanisms, Slot};
 use isthmus_abi::routes::{EPOCH, RANGES};
 use isthmus_core::table::Memory as _;
 
-use super::{Error, OBJECT, attached, map};
+use super::{Error, OBJECT, attached, map, mechanisms};
 use crate::keeper::Keeper;
 use crate::sys;
 
@@ -78,6 +78,11 @@ fn entries(map: &OwnedFd) -> Option<u32> {
     Some(map.info().ok()?.max_entries())
 }
 
+/// The name under which a program of this object is kept that is loaded for these mechanisms.
+fn program(name: &str, mechanisms: &Mechanisms) -> String {
+    format!("{}-{}", label(name), mechanisms::label(mechanisms))
+}
+
 impl Kept {
     /// Looks for what is there. The memory has room for `state_lines`, or is not taken; the rules for
     /// `rule_lines`, or nothing but the memory is taken.
@@ -114,15 +119,11 @@ impl Kept {
     }
 
     /// Puts the maps that were kept in the places of those that the loader has made, and has those kept that were
-    /// not. Returns the programs that were kept.
+    /// not.
     ///
     /// # Errors
     /// The kernel refuses.
-    pub(super) fn take(
-        self,
-        ebpf: &mut Ebpf,
-        keeper: &dyn Keeper,
-    ) -> Result<Names<&'static str, OwnedFd>, Error> {
+    pub(super) fn take(self, ebpf: &mut Ebpf, keeper: &dyn Keeper) -> Result<(), Error> {
         let known = !self.maps.is_empty();
         if !known {
             let stays = self.state.is_some();
@@ -142,24 +143,44 @@ impl Kept {
             }
         }
         if !known {
-            return Ok(Names::new());
+            return Ok(());
         }
         reset(ebpf)?;
         // A program that is still on a link, because its process could not take it off, sees no instance now.
         map::activate(ebpf, Active::new(0, 0))?;
-        sys::wait_for_bpf_programs()?;
-        let all = [Hook::Xdp, Hook::Tc].into_iter();
-        let all = all.flat_map(|hook| Slot::ALL.map(|slot| (hook, slot.name(hook))));
-        let those = all.filter(|(hook, _)| attached::is_descriptor(*hook));
-        Ok(those
-            .filter_map(|(_, name)| Some((name, keeper.get(&label(name))?)))
-            .collect())
+        Ok(sys::wait_for_bpf_programs()?)
     }
 }
 
+/// The programs of this object that are kept for these mechanisms. Those for others are let go.
+pub(super) fn programs(
+    keeper: &dyn Keeper,
+    mechanisms: &Mechanisms,
+) -> Names<&'static str, OwnedFd> {
+    let all = [Hook::Xdp, Hook::Tc].into_iter();
+    let all: Vec<_> = all
+        .filter(|hook| attached::is_descriptor(*hook))
+        .flat_map(|hook| Slot::ALL.map(|slot| slot.name(hook)))
+        .collect();
+    keeper.retain(&|there| {
+        all.iter().all(|name| {
+            let this = program(name, mechanisms);
+            there == this || !there.starts_with(&format!("{}-", label(name)))
+        })
+    });
+    all.into_iter()
+        .filter_map(|name| Some((name, keeper.get(&program(name, mechanisms))?)))
+        .collect()
+}
+
 /// Has a program of this object kept.
-pub(super) fn keep(keeper: &dyn Keeper, name: &str, program: BorrowedFd<'_>) {
-    keeper.put(&label(name), program);
+pub(super) fn keep(
+    keeper: &dyn Keeper,
+    mechanisms: &Mechanisms,
+    name: &str,
+    descriptor: BorrowedFd<'_>,
+) {
+    keeper.put(&program(name, mechanisms), descriptor);
 }
 
 /// The descriptor of a map.

@@ -12,6 +12,7 @@ mod frames;
 mod kept;
 mod links;
 mod map;
+mod mechanisms;
 #[cfg(test)]
 mod object;
 mod offline;
@@ -30,12 +31,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use aya::programs::SchedClassifier;
-use aya::programs::tc::{self, SchedClassifierLinkId, TcAttachType};
+use aya::programs::tc::{self, SchedClassifierLink, TcAttachType};
 use aya::{Ebpf, EbpfLoader, VerifierLogLevel};
 use isthmus_abi::banks::{self, Active};
 use isthmus_abi::clock::OFFLINE;
 use isthmus_abi::lines::RULES;
-use isthmus_abi::programs::Slot;
+use isthmus_abi::programs::{Mechanisms, Slot};
 use isthmus_abi::routes::{EPOCH, RANGES};
 use isthmus_core::config::Instance;
 use isthmus_core::mechanism::Mechanism as _;
@@ -152,13 +153,13 @@ pub enum Mode {
 /// Lines of rules memory that are reserved at least, so that a reload may add mappings.
 const SPARE_RULES: u32 = 4096;
 
-/// An attachment to the ingress of a link.
+/// An attachment to the ingress of a link, which ends when it is dropped.
 #[derive(Debug)]
 enum TcLink {
-    /// It ends with its descriptor.
-    Held { _link: OwnedFd },
-    /// It ends when it is detached, or with the program.
-    Filter(SchedClassifierLinkId),
+    /// By a descriptor.
+    Held(OwnedFd),
+    /// By a filter, on kernels before 6.6.
+    Filter { _link: SchedClassifierLink },
 }
 
 /// The programs and their maps.
@@ -167,6 +168,10 @@ pub struct Programs {
     ebpf: Ebpf,
     /// The hooks whose programs are loaded.
     hooks: Vec<Hook>,
+    /// The mechanisms that the programs are loaded for; `None` before any are.
+    mechanisms: Option<Mechanisms>,
+    /// Whether the programs are loaded for all mechanisms, whatever the configuration has.
+    all: bool,
     /// The instances of the active configuration.
     active: Vec<Instance>,
     /// Loaded programs of an earlier process.
@@ -217,17 +222,18 @@ impl Programs {
             // The complete log of a refusal has hundreds of megabytes and takes minutes to write.
             .verifier_log_level(VerifierLogLevel::STATS)
             .load(&object.unpack())?;
-        let taken = match &keeper {
-            Some(keeper) => kept.take(&mut ebpf, &**keeper)?,
-            None => HashMap::new(),
-        };
+        if let Some(keeper) = &keeper {
+            kept.take(&mut ebpf, &**keeper)?;
+        }
         let rules = map::region(&ebpf, RULES, room * 2)?;
         let instances = map::instances(&ebpf)?;
         Ok(Self {
             ebpf,
             hooks: hooks.to_vec(),
+            mechanisms: None,
+            all: clock == Clock::Packets,
             active: Vec::new(),
-            taken,
+            taken: HashMap::new(),
             keeper,
             xdp_links: HashMap::new(),
             tc_links: HashMap::new(),
@@ -276,7 +282,7 @@ impl Programs {
         map::region(&self.ebpf, STATE, lines)
     }
 
-    /// Activates a configuration after loading the programs that it needs. A packet sees either the old or the new
+    /// Activates a configuration after loading the programs that it needs: those of its mechanisms and no others. A packet sees either the old or the new
     /// configuration as a whole. Returns when no packet sees the old one any more.
     ///
     /// # Errors
@@ -289,9 +295,7 @@ impl Programs {
                 room: self.room,
             });
         }
-        for hook in self.hooks.clone() {
-            self.load(hook, ruleset.instances())?;
-        }
+        self.load_for(ruleset.instances())?;
         // A kernel that cannot wait says so before anything has changed.
         sys::can_wait_for_bpf_programs()?;
         let bank = 1 - self.bank;
@@ -346,11 +350,13 @@ impl Programs {
             let program = self.program(Slot::Base.name(Hook::Tc))?;
             let link =
                 sys::bpf::attach_tc(program, number_of(interface)?).map_err(Error::Attach)?;
-            TcLink::Held { _link: link }
+            TcLink::Held(link)
         } else {
             // It may exist already. Later kernels do not need it, and it would stay behind.
             let _exists = tc::qdisc_add_clsact(interface);
-            TcLink::Filter(self.tc()?.attach(interface, TcAttachType::Ingress)?)
+            TcLink::Filter {
+                _link: self.filter(interface)?,
+            }
         };
         self.tc_links.insert(interface.to_owned(), link);
         Ok(())
@@ -359,12 +365,7 @@ impl Programs {
     /// Ends the attachment to a link of this name, if there is one.
     fn detach(&mut self, interface: &str) {
         self.xdp_links.remove(interface);
-        if let Some(TcLink::Filter(before)) = self.tc_links.remove(interface)
-            && let Ok(program) = self.tc()
-        {
-            // It fails where the link is gone, and the attachment with it.
-            let _gone = program.detach(before);
-        }
+        self.tc_links.remove(interface);
     }
 
     /// Whether the program of a hook is still on the link with this number.
@@ -386,14 +387,86 @@ impl Programs {
         map::counters(&self.ebpf)
     }
 
+    /// Loads the programs that these instances need. If the programs are not loaded for a mechanism of theirs, all are
+    /// loaded anew, for it as well, and take the places of the old ones on the links.
+    ///
+    /// # Errors
+    /// The kernel refuses. The old programs stay.
+    fn load_for(&mut self, instances: &[Instance]) -> Result<(), Error> {
+        let wanted = if self.all {
+            mechanisms::ALL
+        } else {
+            mechanisms::of(instances)
+        };
+        let before = self.mechanisms;
+        let wanted = match before {
+            Some(before) if mechanisms::with(before, wanted) == before => {
+                return self.load_all(instances);
+            }
+            Some(before) => mechanisms::with(before, wanted),
+            None => wanted,
+        };
+        let loaded = self.load_anew(wanted, instances);
+        if loaded.is_err()
+            && let Some(before) = before
+        {
+            let active = self.active.clone();
+            self.load_anew(before, &active)?;
+        }
+        loaded
+    }
+
+    /// Loads the programs that these instances need for these mechanisms.
+    fn load_anew(&mut self, wanted: Mechanisms, instances: &[Instance]) -> Result<(), Error> {
+        self.taken.clear();
+        stages::unload(&mut self.ebpf)?;
+        mechanisms::set(&self.ebpf, &wanted)?;
+        self.mechanisms = Some(wanted);
+        if let Some(keeper) = &self.keeper {
+            self.taken = kept::programs(&**keeper, &wanted);
+        }
+        self.load_all(instances)?;
+        self.move_links()
+    }
+
+    /// Loads the programs of all hooks that these instances need.
+    fn load_all(&mut self, instances: &[Instance]) -> Result<(), Error> {
+        for hook in self.hooks.clone() {
+            self.load(hook, instances)?;
+        }
+        Ok(())
+    }
+
     /// Loads the programs of a hook that these instances need.
     fn load(&mut self, hook: Hook, instances: &[Instance]) -> Result<(), Error> {
         let loaded = stages::load(&mut self.ebpf, hook, instances, &self.taken)?;
-        if let Some(keeper) = &self.keeper
+        if let (Some(keeper), Some(mechanisms)) = (&self.keeper, &self.mechanisms)
             && attached::is_descriptor(hook)
         {
             for (name, program) in loaded {
-                kept::keep(&**keeper, name, program.as_fd());
+                kept::keep(&**keeper, mechanisms, name, program.as_fd());
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the loaded programs on the links in place of those that are there, none of which misses a packet.
+    fn move_links(&mut self) -> Result<(), Error> {
+        for link in self.xdp_links.values() {
+            let program = self.program(Slot::Base.name(Hook::Xdp))?;
+            sys::bpf::update_link(link.as_fd(), program).map_err(Error::Attach)?;
+        }
+        let interfaces: Vec<String> = self.tc_links.keys().cloned().collect();
+        for interface in interfaces {
+            if let Some(TcLink::Held(link)) = self.tc_links.get(&interface) {
+                let program = self.program(Slot::Base.name(Hook::Tc))?;
+                sys::bpf::update_link(link.as_fd(), program).map_err(Error::Attach)?;
+            } else {
+                // The old filter ends after the new one is there.
+                let filter = TcLink::Filter {
+                    _link: self.filter(&interface)?,
+                };
+                self.tc_links.insert(interface, filter);
             }
         }
         Ok(())
@@ -408,10 +481,13 @@ impl Programs {
         Ok(program.fd()?.as_fd())
     }
 
-    fn tc(&mut self) -> Result<&mut SchedClassifier, Error> {
+    /// Attaches the tc program to a link by a filter.
+    fn filter(&mut self, interface: &str) -> Result<SchedClassifierLink, Error> {
         let name = Slot::Base.name(Hook::Tc);
         let program = self.ebpf.program_mut(name).ok_or(Error::Missing(name))?;
-        Ok(program.try_into()?)
+        let program: &mut SchedClassifier = program.try_into()?;
+        let link = program.attach(interface, TcAttachType::Ingress)?;
+        Ok(program.take_link(link)?)
     }
 }
 

@@ -77,6 +77,14 @@ fn the_daemon_can_say_whose_clock_counts() {
 }
 
 #[test]
+fn the_daemon_can_say_for_which_mechanisms_programs_are() {
+    let object = object();
+    let map = &object.maps[programs::MECHANISMS];
+    assert_eq!(map.value_size(), size_of::<programs::Mechanisms>() as u32);
+    assert_eq!(map.max_entries(), 1);
+}
+
+#[test]
 fn every_map_is_kept_for_the_next_process() {
     let object = object();
     let maps = object.maps.keys().map(String::as_str);

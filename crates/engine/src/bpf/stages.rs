@@ -71,6 +71,18 @@ pub(super) fn load(
         .collect())
 }
 
+/// Lets go of all programs that are loaded. Those on links, and in program arrays, stay until others take their places.
+pub(super) fn unload(ebpf: &mut Ebpf) -> Result<(), Error> {
+    for (_, program) in ebpf.programs_mut() {
+        match program {
+            Program::Xdp(program) if program.fd().is_ok() => program.unload()?,
+            Program::SchedClassifier(program) if program.fd().is_ok() => program.unload()?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// Returns the result of `work` for each, or the first error.
 fn on_all_cores<T: Send, R: Send>(
     tasks: Vec<T>,

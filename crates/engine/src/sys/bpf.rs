@@ -6,15 +6,21 @@ use std::ffi::{CStr, c_int};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Commands, attachments and modes of `linux/bpf.h` and `linux/if_link.h`.
+/// Commands, attachments, kinds and modes of `linux/bpf.h` and `linux/if_link.h`.
+const BPF_MAP_CREATE: c_int = 0;
+const BPF_MAP_UPDATE_ELEM: c_int = 2;
 const BPF_OBJ_PIN: c_int = 6;
 const BPF_OBJ_GET: c_int = 7;
 const BPF_OBJ_GET_INFO_BY_FD: c_int = 15;
 const BPF_PROG_QUERY: c_int = 16;
+const BPF_MAP_FREEZE: c_int = 22;
 const BPF_MAP_LOOKUP_BATCH: c_int = 24;
 const BPF_LINK_CREATE: c_int = 28;
+const BPF_LINK_UPDATE: c_int = 29;
 const BPF_LINK_GET_FD_BY_ID: c_int = 30;
 const BPF_LINK_GET_NEXT_ID: c_int = 31;
+const BPF_MAP_TYPE_ARRAY: u32 = 2;
+const BPF_F_RDONLY_PROG: u32 = 1 << 7;
 const BPF_XDP: u32 = 37;
 const BPF_TCX_INGRESS: u32 = 46;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
@@ -257,4 +263,66 @@ fn attach(
         flags,
     };
     bpf_descriptor(BPF_LINK_CREATE, &mut attributes)
+}
+
+/// The fields of `union bpf_attr` for another program of a link.
+#[repr(C)]
+struct LinkUpdateAttributes {
+    link: u32,
+    program: u32,
+    flags: u32,
+    before: u32,
+}
+
+/// Puts another program in the place of that of an attachment, in one step.
+pub(crate) fn update_link(link: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Result<()> {
+    let mut attributes = LinkUpdateAttributes {
+        link: link.as_raw_fd() as u32,
+        program: program.as_raw_fd() as u32,
+        flags: 0,
+        before: 0,
+    };
+    bpf(BPF_LINK_UPDATE, &mut attributes).map(drop)
+}
+
+/// The fields of `union bpf_attr` for a new map.
+#[repr(C)]
+struct MapAttributes {
+    kind: u32,
+    key: u32,
+    value: u32,
+    entries: u32,
+    flags: u32,
+}
+
+/// The fields of `union bpf_attr` for an entry of a map.
+#[repr(C)]
+struct EntryAttributes {
+    map: u64,
+    key: u64,
+    value: u64,
+    flags: u64,
+}
+
+/// Makes an array of one value that neither programs nor processes can change, so that the verifier knows it.
+pub(crate) fn constant(value: &[u8]) -> io::Result<OwnedFd> {
+    let key = 0_u32;
+    let mut map = MapAttributes {
+        kind: BPF_MAP_TYPE_ARRAY,
+        key: size_of_val(&key) as u32,
+        value: value.len() as u32,
+        entries: 1,
+        flags: BPF_F_RDONLY_PROG,
+    };
+    let map = bpf_descriptor(BPF_MAP_CREATE, &mut map)?;
+    let mut entry = EntryAttributes {
+        map: map.as_raw_fd() as u64,
+        key: (&raw const key) as u64,
+        value: value.as_ptr() as u64,
+        flags: 0,
+    };
+    bpf(BPF_MAP_UPDATE_ELEM, &mut entry)?;
+    let mut frozen = map.as_raw_fd() as u32;
+    bpf(BPF_MAP_FREEZE, &mut frozen)?;
+    Ok(map)
 }

@@ -40,6 +40,7 @@ mod trial;
 mod vlan;
 mod who;
 
+use crate::gateway::Gateway;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -515,43 +516,89 @@ fn static_bindings_follow_the_configuration() {
 
 const RELOADS: usize = 150;
 
-#[test]
-fn no_packet_is_lost_to_reloads_under_load() {
-    let Some((site, gateway)) = Site::with(PLAT) else {
-        return;
-    };
-    assert!(site.net.pings(SERVER));
+/// Pings through the gateway 333 times a second while `work` is done. Fails unless there are answers to all, in the
+/// order of the requests, each once. Returns their number.
+fn pinged_throughout(site: &Site, gateway: &Gateway, work: impl FnOnce()) -> usize {
     let mut ping = site.net.command("host", "ping");
     ping.args(["-n", "-i", "0.003", "-W", "5", SERVER]);
     let heard = site.path("pings");
     let ping = ping.stdout(File::create(&heard).unwrap());
     let mut ping = ping.spawn().unwrap();
-    let more = "[[instance]]\nname = \"more\"\nmechanism = \"siit\"\nprefix = \"2001:db8:64::/96\"\nhosts = [\"198.51.100.0/24\"]\n";
-    for reloads in 0..RELOADS {
-        // The pool grows and shrinks, and what is in front of it comes and goes.
-        let last = 65_000 + reloads % 500;
-        let plat = PLAT.replace("1024-65535", &format!("1024-{last}"));
-        let first = if reloads % 2 == 0 { more } else { "" };
-        site.configure(&format!("{first}{plat}"));
-        gateway.signal("HUP");
-        gateway.expect("RELOADING=1");
-        gateway.expect("READY=1");
-    }
+    work();
     // It writes down what it has heard.
     let number = ping.id().to_string();
     process::run(Command::new("kill").args(["-INT", &number])).unwrap();
     ping.wait().unwrap();
-    // Answers in the order of the requests, each once, and none left out.
     let said = fs::read_to_string(heard).unwrap();
     let numbers: Vec<usize> = said
         .split("icmp_seq=")
         .skip(1)
         .filter_map(|rest| rest.split(' ').next()?.parse().ok())
         .collect();
-    assert!(numbers.len() > RELOADS, "{said}");
     let all = numbers.iter().copied().eq(1..=numbers.len());
     assert!(all, "{said}\n{}", gateway.log());
+    numbers.len()
+}
+
+/// An instance that a reload brings and takes away.
+const MORE: &str = "[[instance]]\nname = \"more\"\nmechanism = \"siit\"\nprefix = \"2001:db8:64::/96\"\nhosts = [\"198.51.100.0/24\"]\n";
+
+#[test]
+fn no_packet_is_lost_to_reloads_under_load() {
+    let Some((site, gateway)) = Site::with(PLAT) else {
+        return;
+    };
+    assert!(site.net.pings(SERVER));
+    let pings = pinged_throughout(&site, &gateway, || {
+        for reloads in 0..RELOADS {
+            // The pool grows and shrinks, and what is in front of it comes and goes.
+            let last = 65_000 + reloads % 500;
+            let plat = PLAT.replace("1024-65535", &format!("1024-{last}"));
+            let first = if reloads % 2 == 0 { MORE } else { "" };
+            site.configure(&format!("{first}{plat}"));
+            gateway.signal("HUP");
+            gateway.expect("RELOADING=1");
+            gateway.expect("READY=1");
+            // A ping or two between them, also where the sender waits for a processor.
+            thread::sleep(Duration::from_millis(6));
+        }
+    });
+    assert!(pings > RELOADS, "{pings}");
     assert_eq!(gateway.json("status")["reloads"], RELOADS);
+}
+
+/// Programs are loaded for the mechanisms of the configuration. Another one has all loaded anew, while the old ones take
+/// the packets.
+#[test]
+fn no_packet_is_lost_while_programs_are_loaded_anew() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    site.net.dual_stack();
+    let links = both_links("xdp", "").replacen("xdp", "tc", 1);
+    site.configure(&format!("{links}{PLAT}"));
+    let gateway = site.start();
+    assert!(site.net.pings(SERVER), "{}", gateway.log());
+    let programs = || {
+        let links = site.net.ip("gateway", "-d link");
+        let numbers = links.lines().filter(|line| line.contains("prog/xdp"));
+        numbers.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let before = programs();
+    assert_eq!(before.len(), 1, "{before:?}");
+    pinged_throughout(&site, &gateway, || {
+        site.configure(&format!("{links}{MORE}{PLAT}"));
+        gateway.client("reload");
+    });
+    let between = programs();
+    assert_ne!(between, before);
+    // They know the first mechanism still.
+    pinged_throughout(&site, &gateway, || {
+        site.configure(&format!("{links}{PLAT}"));
+        gateway.client("reload");
+    });
+    assert_eq!(programs(), between);
+    assert!(gateway.stop().success());
 }
 
 #[test]
