@@ -143,6 +143,11 @@ pub(crate) fn cross_plain<M: Crosses, D: Device>(
         Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
         Ok(Verdict::Pass | Verdict::Deliver) => D::PASS,
         Err(Refusal::Slow(Slow::Session)) if opens::<M>(family) => go_open(family),
+        // A flood of what nobody asked for costs one look.
+        Err(Refusal::Drop(counter)) => {
+            services.count(counter);
+            D::DROP
+        }
         Err(_) => UNCOMMON,
     }
 }
