@@ -6,6 +6,7 @@
 //! of their own, so that leftovers on a persistent link are recognised.
 
 mod answers;
+mod discipline;
 mod host;
 mod local;
 mod monitor;

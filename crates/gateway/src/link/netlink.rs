@@ -11,6 +11,7 @@ use netlink_packet_route::route::{RouteAttribute, RouteMessage, RouteProtocol};
 use nix::net::if_::if_nametoindex;
 use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
 
+use super::discipline::Discipline;
 use super::host::Default;
 use super::outside::Outside;
 use super::own_sources::{self, OwnSources};
@@ -85,6 +86,7 @@ pub struct Link {
     routes: BTreeSet<IpNet>,
     sources: Sources,
     default: Default,
+    discipline: Discipline,
     outside: Outside,
     shared: Shared,
 }
@@ -121,6 +123,7 @@ impl Link {
             outside: Outside::new(handle.clone(), table_of(&wanted.name)),
             sources: Sources::new(handle.clone(), found.header.index, &wanted.name),
             default: Default::new(handle.clone(), found.header.index),
+            discipline: Discipline::new(handle.clone(), found.header.index),
             shared: Shared::new(handle.clone(), found.header.index, &wanted.name),
             handle,
             connection,
@@ -133,7 +136,11 @@ impl Link {
         link.shared.purge().await?;
         link.sources.purge().await?;
         match link.change(wanted).await {
-            Ok(_) => Ok(link),
+            Ok(_) => {
+                // The kernel chooses its default one when the link goes up.
+                link.discipline.drop_queue().await;
+                Ok(link)
+            }
             Err(error) => {
                 link.remove().await;
                 Err(error)
@@ -315,6 +322,7 @@ impl Link {
         self.sources.clear().await;
         self.outside.clear().await;
         self.default.clear().await;
+        self.discipline.restore().await;
         for route in std::mem::take(&mut self.routes) {
             self.remove_route(route).await;
         }

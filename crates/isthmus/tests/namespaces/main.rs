@@ -6,6 +6,7 @@ mod cards;
 mod collector;
 mod control;
 mod dashboard;
+mod discipline;
 mod doctor;
 mod engines;
 mod examples;
