@@ -19,8 +19,8 @@ const VICTIM: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 const BULK: usize = 8;
 /// How long the victim opens one tunnel after the other.
 const WINDOW: Duration = Duration::from_millis(500);
-/// The victim's share of what it has if the attacker is at another listener. Without turns it is a thousandth.
-const SHARE: usize = 20;
+/// The victim's share of what it has if the attacker is at another listener. Without turns it has one tunnel or none.
+const SHARE: usize = 40;
 
 /// Connects from this endpoint. Its end is a reset, so that the port is free at once.
 fn connect(from: (Ipv4Addr, u16), to: SocketAddr) -> std::io::Result<TcpStream> {
@@ -108,9 +108,11 @@ fn server() -> SocketAddr {
 /// How many tunnels the victim opens while the attacker has bulk tunnels from these ports.
 fn opened(proxy: &Proxy, to: SocketAddr, victim: &[u16], attacker: &[u16]) -> usize {
     let stop = AtomicBool::new(false);
+    // They end even if the victim's thread panics.
+    let until = Instant::now() + 2 * PATIENCE;
     let read = |mut stream: TcpStream| {
         let mut chunk = vec![0; 1 << 18];
-        while !stop.load(Ordering::Relaxed) {
+        while !stop.load(Ordering::Relaxed) && Instant::now() < until {
             stream.read_exact(&mut chunk).unwrap();
         }
     };
