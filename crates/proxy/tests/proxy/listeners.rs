@@ -19,7 +19,7 @@ const VICTIM: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 const BULK: usize = 8;
 /// How long the victim opens one tunnel after the other.
 const WINDOW: Duration = Duration::from_millis(500);
-/// The victim's share of what it has if the attacker is at another listener. Without turns it has one tunnel or none.
+/// The victim has at least one in so many of the tunnels that it has with the attacker at another listener. Without turns it has one.
 const SHARE: usize = 40;
 
 /// Connects from this endpoint. Its end is a reset, so that the port is free at once.
