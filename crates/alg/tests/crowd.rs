@@ -224,7 +224,7 @@ fn connections_of_one_site_take_nothing_from_another() {
     victim.asks(0);
     victim.waits(0);
     for number in 1..=10_000 {
-        let host = Ipv6Addr::from_bits(HOST.to_bits() + (number % 256 << 64) + (number << 8));
+        let host = Ipv6Addr::from_bits(HOST.to_bits() + ((number % 256) << 64) + (number << 8));
         let attacker = session((host, 4000));
         attacker.asks(number as u64);
         attacker.waits(number as u64);
