@@ -62,6 +62,11 @@ impl<'a> Segment<'a> {
         self.flags & 0x04 != 0
     }
 
+    /// Whether its sender has nothing to say after it.
+    pub(crate) const fn ends(&self) -> bool {
+        self.flags & FIN != 0
+    }
+
     /// Its first octets alone, as if it had not come whole: its sender sends the others again.
     pub(crate) fn cut(self, octets: usize) -> Self {
         Self {

@@ -5,7 +5,7 @@
 //! Reading order: [`config`] has its settings; `server` listens, with the threads of `workers`, and `engine` says who may have a connection;
 //! `http` speaks with clients, with [`head`] for what a request says and [`opening`] for tunnels, the common case; `dial` opens connections to servers, with
 //! `reach` for what may be reached and `eyeballs` for RFC 8305; `upstream` is a server's connection, `interim`
-//! its responses before the last, `upgrade` a change of protocol, and `tunnel` carries octets that are nobody's business. `sites` serves clients without a setting, with [`hello`] for the server
+//! its responses before the last, `upgrade` a change of protocol, and `tunnel` carries octets that are nobody's business, in `turn`s. `sites` serves clients without a setting, with [`hello`] for the server
 //! name of TLS; `socks_server` and `associate` serve those of [`socks`]. `users` has passwords, `journal` the access
 //! log. [`failure`] is everything that a client may be told.
 
@@ -33,6 +33,7 @@ pub mod socks;
 mod socks_server;
 pub mod target;
 mod tunnel;
+mod turn;
 mod upgrade;
 mod upstream;
 mod users;

@@ -19,6 +19,7 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 
 use crate::counter::{Counter, Counters};
 use crate::meter::Meter;
+use crate::turn::Turn;
 
 /// Octets that are read at once.
 const BUFFER: usize = 16 * 1024;
@@ -26,6 +27,8 @@ const BUFFER: usize = 16 * 1024;
 const WORTH_A_PIPE: u64 = 64 * 1024;
 /// Octets that a pipe holds, if the kernel lets it.
 const PIPE: i32 = 512 * 1024;
+
+const FLAGS: SpliceFFlags = SpliceFFlags::SPLICE_F_MOVE.union(SpliceFFlags::SPLICE_F_NONBLOCK);
 
 thread_local! {
     static SHARED: RefCell<Vec<u8>> = RefCell::new(vec![0; BUFFER]);
@@ -132,34 +135,39 @@ impl Direction<'_> {
     }
 
     async fn splice(&self, pipe: &Pipe) -> io::Result<()> {
-        let flags = SpliceFFlags::SPLICE_F_MOVE | SpliceFFlags::SPLICE_F_NONBLOCK;
         let (from, to) = (self.from.as_ref(), self.to.as_ref());
         loop {
             from.readable().await?;
+            let turn = Turn::begin().await;
             // The pipe is empty, so that whatever would block is the socket.
             let taken = from.try_io(Interest::READABLE, || {
-                Ok(splice(from, None, &pipe.entry, None, PIPE as usize, flags)?)
+                Ok(splice(from, None, &pipe.entry, None, PIPE as usize, FLAGS)?)
             });
-            let mut left = match taken {
+            let octets = match taken {
                 Ok(0) => return Ok(()),
                 Ok(octets) => octets,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
                 Err(error) => return Err(error),
             };
-            let octets = left;
+            let mut left = octets - give(pipe, to, octets)?;
+            turn.end().await;
             while left > 0 {
                 to.writable().await?;
-                let given = to.try_io(Interest::WRITABLE, || {
-                    Ok(splice(&pipe.exit, None, to, None, left, flags)?)
-                });
-                match given {
-                    Ok(given) => left -= given,
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    Err(error) => return Err(error),
-                }
+                left -= give(pipe, to, left)?;
             }
             (self.carried)(octets);
         }
+    }
+}
+
+/// Moves octets from a pipe to a socket. Returns how many it takes.
+fn give(pipe: &Pipe, to: &TcpStream, octets: usize) -> io::Result<usize> {
+    let given = to.try_io(Interest::WRITABLE, || {
+        Ok(splice(&pipe.exit, None, to, None, octets, FLAGS)?)
+    });
+    match given {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+        given => given,
     }
 }
 

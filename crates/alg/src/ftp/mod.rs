@@ -7,21 +7,22 @@
 mod connection;
 mod line;
 mod stream;
+mod table;
 
-use std::collections::HashMap;
-use std::net::SocketAddrV6;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
+
+use isthmus_core::packet::Family;
 
 use crate::segment::Segment;
 use crate::{Direction, Translator};
 use connection::Connection;
+use table::{Ends, Known, Table};
 
 /// The port of a server's control connections (RFC 959 section 8).
 const PORT: u16 = 21;
-/// Connections that are remembered at most: those in which something was changed.
-const MOST: usize = 4096;
-/// How long one is remembered without a segment, in nanoseconds: as long as a session is at least (RFC 5382 section 5).
-const IDLE: u64 = 7_440_000_000_000;
+/// Octets of a segment that is translated, at most: what is changed has to be remembered as it was and as it is. Longer ones
+/// are made of fragments, or large packets of a link; commands and their replies are short.
+const LONGEST: usize = 1_500;
 
 /// Whether a packet is the gateway's.
 #[must_use]
@@ -32,17 +33,7 @@ pub fn concerns(packet: &[u8]) -> bool {
 /// The gateway, with the connections in which it has changed something.
 #[derive(Debug, Default)]
 pub(crate) struct Gateway {
-    connections: Mutex<HashMap<[SocketAddrV6; 2], Known>>,
-}
-
-/// A connection that is remembered.
-#[derive(Debug, Default)]
-struct Known {
-    connection: Connection,
-    /// When its last segment passed.
-    last: u64,
-    /// Whether the server has said something: a client alone may be made up.
-    answered: bool,
+    connections: Mutex<Table>,
 }
 
 /// Who sends.
@@ -76,56 +67,30 @@ impl Gateway {
             Side::Client => [segment.source, segment.destination],
             Side::Server => [segment.destination, segment.source],
         };
-        if segment.opens() || segment.resets() {
-            self.lock().remove(&ends);
-        }
+        // No other thread may have a segment of the same connection meanwhile, such as one of the other direction.
+        let mut connections = self
+            .connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if segment.opens() {
+            if side == Side::Client {
+                connections.take(&ends);
+            }
             return segment.with(segment.sequence, segment.acknowledgement, segment.payload);
         }
-        let mut known = self.take(&ends);
-        let of_v6 = (direction == Direction::Out) == (side == Side::Client);
-        let packet = pass(
-            &mut known.connection,
-            segment,
-            (side, of_v6),
-            ends,
-            translator,
-        );
-        known.last = now;
-        known.answered |= side == Side::Server;
-        if known.connection.is_plain() || segment.resets() || self.keep(ends, known, now) {
-            packet
-        } else {
-            None
+        let family = match (direction, side) {
+            (Direction::Out, Side::Client) | (Direction::In, Side::Server) => Family::V6,
+            (Direction::Out, Side::Server) | (Direction::In, Side::Client) => Family::V4,
+        };
+        let known = connections.take(&ends);
+        let mut known = known.unwrap_or_else(|| Known::of(*ends[0].ip(), family));
+        let connection = &mut known.connection;
+        let packet = pass(connection, segment, (side, family), ends, translator);
+        if !known.connection.is_plain() {
+            known.passes(side, segment, now);
+            connections.keep(ends, known, now);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<[SocketAddrV6; 2], Known>> {
-        self.connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn take(&self, ends: &[SocketAddrV6; 2]) -> Known {
-        self.lock().remove(ends).unwrap_or_default()
-    }
-
-    /// Remembers a connection. Returns `false` if there is no room: those that no server has answered make room for others.
-    fn keep(&self, ends: [SocketAddrV6; 2], known: Known, now: u64) -> bool {
-        let mut connections = self.lock();
-        if connections.len() >= MOST {
-            connections.retain(|_, known| now.saturating_sub(known.last) < IDLE);
-        }
-        if connections.len() >= MOST {
-            let unanswered = connections.iter().filter(|(_, known)| !known.answered);
-            let oldest = unanswered.min_by_key(|(_, known)| known.last);
-            let Some(oldest) = oldest.map(|(ends, _)| *ends) else {
-                return false;
-            };
-            connections.remove(&oldest);
-        }
-        connections.insert(ends, known);
-        true
+        packet
     }
 }
 
@@ -133,8 +98,8 @@ impl Gateway {
 fn pass(
     connection: &mut Connection,
     segment: &Segment<'_>,
-    (side, of_v6): (Side, bool),
-    ends: [SocketAddrV6; 2],
+    (side, family): (Side, Family),
+    ends: Ends,
     translator: &mut dyn Translator,
 ) -> Option<Vec<u8>> {
     let ready = match side {
@@ -155,12 +120,13 @@ fn pass(
     let acknowledgement = own(connection, other).acknowledged(segment.acknowledgement);
     let changed = match repeated {
         Some(changed) => Some(changed),
+        None if payload.len() > LONGEST => None,
         None => {
-            let changed = connection.rewrite(payload, |connection, line| match (side, of_v6) {
-                (Side::Client, true) => connection.command_of_v6(line, ends, translator),
-                (Side::Server, true) => connection.reply_to_v6(line),
-                (Side::Client, false) => connection.command_of_v4(line, translator),
-                (Side::Server, false) => connection.reply_to_v4(line, ends, translator),
+            let changed = connection.rewrite(payload, |connection, line| match (side, family) {
+                (Side::Client, Family::V6) => connection.command_of_v6(line, ends, translator),
+                (Side::Server, Family::V6) => connection.reply_to_v6(line),
+                (Side::Client, Family::V4) => connection.command_of_v4(line, translator),
+                (Side::Server, Family::V4) => connection.reply_to_v4(line, ends, translator),
             });
             if let Some(changed) = &changed {
                 own(connection, side).replace(segment.sequence, payload, changed);

@@ -5,6 +5,7 @@ mod common;
 mod conformance;
 mod floods;
 mod limits;
+mod listeners;
 mod sites;
 mod socks;
 mod tunnels;
