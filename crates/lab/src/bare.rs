@@ -3,6 +3,7 @@
 
 use std::{
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
+    net::IpAddr,
     os::unix::net::{UnixListener, UnixStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -100,6 +101,8 @@ pub struct Emulated {
     console: Receiver<String>,
     cards: [UnixStream; 2],
     frames: Receiver<(usize, Vec<u8>)>,
+    /// Whether a neighbour is there, and answers the machine; all do at first.
+    pub is_there: fn(IpAddr) -> bool,
     /// The sockets' names.
     _folder: tempfile::TempDir,
 }
@@ -146,6 +149,7 @@ impl Emulated {
             console,
             cards,
             frames,
+            is_there: |_| true,
             _folder: folder,
         })
     }
@@ -201,8 +205,8 @@ impl Emulated {
         )
     }
 
-    /// Waits for the next IP packet that a card sends; those of a card come in its order. All that the machine asks for
-    /// are its neighbours.
+    /// Waits for the next packet that a card sends; those of a card come in its order. The machine's questions for neighbours that
+    /// [are there](Self::is_there) are answered; others are packets, too.
     ///
     /// # Errors
     /// None comes.
@@ -234,9 +238,9 @@ impl Emulated {
         let kind = &header[12..];
         let answer = match kind {
             [0x08, 0x06] => {
-                resolution::arp(packet, mac, |_| true).map(|(answer, _)| answer.to_vec())
+                resolution::arp(packet, mac, self.is_there).map(|(answer, _)| answer.to_vec())
             }
-            _ => resolution::neighbour(packet, from, mac, |_| true)
+            _ => resolution::neighbour(packet, from, mac, self.is_there)
                 .map(|(answer, _)| answer.to_vec()),
         };
         let Some(answer) = answer else {
