@@ -1,6 +1,7 @@
 //! The machine without an operating system by itself: what a packet costs it, what it stands, and what it says when it
 //! cannot go on. Its cards are sockets of this test, which needs QEMU, and no rights.
 
+mod attacks;
 mod instructions;
 
 use std::collections::BTreeMap;
