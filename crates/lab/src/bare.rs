@@ -56,8 +56,12 @@ pub fn build() -> Result<PathBuf> {
 /// The kind of computer that is emulated.
 #[derive(Clone, Copy, Debug)]
 pub enum Board {
-    /// A PC, whose cards are on the PCI bus.
+    /// A PC, whose virtio cards are on the PCI bus.
     Q35,
+    /// The same with Intel's cards.
+    E1000e,
+    /// The same with Intel's left card, and a right one of virtio.
+    Mixed,
     /// One without a bus: the command line names the cards, as with Firecracker, in the order of [`CARDS`].
     Microvm,
 }
@@ -65,9 +69,13 @@ pub enum Board {
 impl Board {
     /// The emulator with a console and two cards, whose sockets are in this folder.
     fn emulator(self, folder: &Path) -> Command {
-        let (machine, device): (&[&str], _) = match self {
-            Self::Q35 => (&["q35"], "virtio-net-pci,disable-legacy=on,romfile="),
-            Self::Microvm => (&MICROVM, "virtio-net-device"),
+        const VIRTIO: &str = "virtio-net-pci,disable-legacy=on,romfile=";
+        const INTEL: &str = "e1000e,romfile=";
+        let (machine, devices): (&[&str], _) = match self {
+            Self::Q35 => (&["q35"], [VIRTIO; 2]),
+            Self::E1000e => (&["q35"], [INTEL; 2]),
+            Self::Mixed => (&["q35"], [INTEL, VIRTIO]),
+            Self::Microvm => (&MICROVM, ["virtio-net-device"; 2]),
         };
         let socket = |name: &str| folder.join(name).display().to_string();
         let mut qemu = Command::new("sh");
@@ -80,7 +88,7 @@ impl Board {
             .args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"])
             .args(["-serial", "chardev:console", "-chardev"])
             .arg(format!("socket,id=console,path={}", socket(CONSOLE)));
-        for (side, mac) in SIDES.into_iter().zip(CARDS) {
+        for ((side, mac), device) in SIDES.into_iter().zip(CARDS).zip(devices) {
             let mac = mac.map(|byte| format!("{byte:02x}")).join(":");
             let socket = socket(side);
             qemu.arg("-netdev").arg(format!(
