@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use etherparse::PacketBuilder;
+use isthmus_lab::bare::Board;
 
 use super::instructions::{EXACT, check, instructions};
 use super::{Bench, HOST, LEFT, NAT64, ONE, RIGHT, SERVER};
@@ -230,7 +231,7 @@ fn packets_do_not_wait_for_the_end_of_many_sessions() {
     const SESSIONS: u64 = 900;
     // A million instructions a second: sessions end soon.
     let slow = ["-icount", "shift=10,sleep=off"];
-    let Some(mut bench) = Bench::packed(&sixteen(), &[], &slow) else {
+    let Some(mut bench) = Bench::packed(Board::Q35, &sixteen(), &[], &slow) else {
         return;
     };
     let to = |number: u32| format!("2001:db8:64:{:x}::c000:202", number % 16);
