@@ -34,6 +34,7 @@ pub fn run(machine: &mut Machine) -> Wish {
         machine.clock.nanos() / 1000
     );
     let mut rounds: u32 = 0;
+    machine.work.pause();
     loop {
         let frames = machine.poll();
         machine.sweep();
@@ -45,7 +46,10 @@ pub fn run(machine: &mut Machine) -> Wish {
             continue;
         }
         match Serial::key() {
-            Some(b'c') => counters(machine),
+            Some(b'c') => {
+                counters(machine);
+                machine.work.away = 0;
+            }
             Some(b't') => time(machine),
             Some(key) => {
                 if let Some(wish) = wish(key) {
@@ -53,8 +57,9 @@ pub fn run(machine: &mut Machine) -> Wish {
                     return wish;
                 }
             }
-            None => {}
+            None => continue,
         }
+        machine.work.pause();
     }
 }
 
@@ -123,7 +128,12 @@ fn counters(machine: &Machine) {
             }
         }
     }
-    let Work { frames, ticks } = machine.work;
-    say!("work {frames} frames {ticks} ticks");
+    let Work {
+        frames,
+        ticks,
+        away,
+        ..
+    } = machine.work;
+    say!("work {frames} frames {ticks} ticks {away} away");
     say!("counters end");
 }

@@ -15,25 +15,52 @@ pub const STORE: Holding = Holding {
 
 struct Datagram {
     key: Key,
-    /// The order in which datagrams came.
-    turn: u64,
     deadline: u64,
     purpose: Purpose,
     /// Fragments overlapped: all later ones are dropped too (RFC 5722 section 4).
     given_up: bool,
+    /// The place of its first fragment, in its order, and how many there are.
+    first: Option<usize>,
+    count: usize,
+}
+
+/// Parts of the datagrams that are looked through for every fragment, each in one piece: so a look is a few instructions.
+struct Marks {
+    /// Identifications: few datagrams have the same.
+    identifications: [u32; STORE.datagrams],
+    /// The [numbers](source_number) of sources.
+    sources: [u64; STORE.datagrams],
+    /// The order in which datagrams came.
+    turns: [u64; STORE.datagrams],
+}
+
+/// No turn, and no source.
+const NOBODY: u64 = u64::MAX;
+
+impl Marks {
+    const NONE: Self = Self {
+        identifications: [0; _],
+        sources: [NOBODY; _],
+        turns: [NOBODY; _],
+    };
 }
 
 struct Held {
-    /// The place of its datagram.
-    datagram: usize,
     fragment: Fragment,
     frame: Frame,
+    /// The place of the next fragment of its datagram.
+    next: Option<usize>,
 }
 
-/// All waiting fragments.
+/// All waiting fragments. Who sends fragments that never become whole must not get more work out of the machine than others do: a
+/// fragment is one look at the datagrams, and one at the fragments of its own.
 pub struct Fragments {
     datagrams: [Option<Datagram>; STORE.datagrams],
+    marks: Marks,
     held: [Option<Held>; STORE.memory],
+    /// Places that hold nothing: the first `spare` of these.
+    free: [usize; STORE.memory],
+    spare: usize,
     next: u64,
     /// How many datagrams wait.
     count: usize,
@@ -51,10 +78,13 @@ pub enum Outcome {
 
 impl Fragments {
     /// Nothing waits.
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             datagrams: [const { None }; _],
+            marks: Marks::NONE,
             held: [const { None }; _],
+            free: core::array::from_fn(|at| at),
+            spare: STORE.memory,
             next: 0,
             count: 0,
         }
@@ -75,35 +105,29 @@ impl Fragments {
         deadline: u64,
         pool: &mut Pool,
     ) -> (Outcome, u64) {
-        if let Some(dropped) = self.refuse(&fragment, pool) {
-            pool.give(frame);
-            return (Outcome::Bad(dropped), 0);
-        }
-        let displaced = self.make_room(&fragment.key, pool);
-        let place = self
-            .find(&fragment.key)
-            .or_else(|| self.join(fragment.key, deadline));
-        let free = self.held.iter_mut().find(|held| held.is_none());
-        let (Some(at), Some(free)) = (place, free) else {
+        let known = self.find(&fragment.key);
+        let number = match known.map_or(Ok(0), |at| self.number_of(at, &fragment, pool)) {
+            Ok(number) => number,
+            Err(dropped) => {
+                pool.give(frame);
+                return (Outcome::Bad(dropped), 0);
+            }
+        };
+        let displaced = self.make_room(known.is_none(), source_number(fragment.key.source()), pool);
+        // It may have been its own datagram that gave way.
+        let (place, number) = match known.filter(|at| self.datagrams[*at].is_some()) {
+            Some(at) => (Some(at), number),
+            None => (self.join(fragment.key, deadline), 0),
+        };
+        let Some(at) = place else {
             pool.give(frame);
             return (Outcome::Bad(1), displaced);
         };
-        *free = Some(Held {
-            datagram: at,
-            fragment,
-            frame,
-        });
-        let Some(datagram) = &mut self.datagrams[at] else {
-            return (Outcome::Waiting, displaced);
-        };
-        if purpose == Purpose::Whole {
-            datagram.purpose = Purpose::Whole;
+        if let Err(frame) = self.insert(at, number, (fragment, frame)) {
+            pool.give(frame);
+            return (Outcome::Bad(1), displaced);
         }
-        let is_whole = datagram.purpose == Purpose::Whole && {
-            let (extents, count) = self.extents(at);
-            complete(&extents[..count]).is_some()
-        };
-        match is_whole {
+        match self.is_whole(at, purpose) {
             true => (Outcome::Complete(at), displaced),
             false => (Outcome::Waiting, displaced),
         }
@@ -112,15 +136,10 @@ impl Fragments {
     /// Writes the packet of a complete datagram, and forgets it. Returns the length, or how many fragments were dropped
     /// because the packet is too long.
     pub fn take(&mut self, at: usize, whole: &mut [u8], pool: &mut Pool) -> Result<usize, u64> {
-        let mut places = [0; MOST_FRAGMENTS];
-        let count = self.places(at, &mut places);
-        let parts = places[..count]
-            .iter()
-            .filter_map(|at| self.held[*at].as_ref());
-        let length = join(
-            parts.map(|held| (&held.fragment, held.frame.packet())),
-            whole,
-        );
+        let parts = self
+            .of(at)
+            .map(|held| (&held.fragment, held.frame.packet()));
+        let length = join(parts, whole);
         let dropped = self.forget(at, pool);
         length.ok_or(dropped)
     }
@@ -128,19 +147,16 @@ impl Fragments {
     /// Removes and returns the next fragment that waited for the first of its datagram.
     pub fn release(&mut self, key: &Key) -> Option<Frame> {
         let at = self.find(key)?;
-        let waits = |datagram: &Datagram| datagram.purpose == Purpose::First;
-        if !self.datagrams[at].as_ref().is_some_and(waits) {
+        let datagram = self.datagrams[at].as_ref()?;
+        if datagram.purpose != Purpose::First {
             return None;
         }
-        let mut places = [0; MOST_FRAGMENTS];
-        let count = self.places(at, &mut places);
-        if count <= 1 {
-            self.datagrams[at] = None;
-            self.count -= 1;
+        let is_last = datagram.count <= 1;
+        let frame = self.take_first(at);
+        if is_last {
+            self.leave(at);
         }
-        self.held[*places[..count].first()?]
-            .take()
-            .map(|held| held.frame)
+        frame
     }
 
     /// Drops the fragments whose deadline has passed, and returns their number.
@@ -161,34 +177,37 @@ impl Fragments {
         dropped
     }
 
-    /// Drops a fragment that cannot be added to its datagram, with all others of that datagram if it contradicts
-    /// them. Returns the number of dropped fragments.
-    fn refuse(&mut self, fragment: &Fragment, pool: &mut Pool) -> Option<u64> {
-        let at = self.find(&fragment.key)?;
-        if self.datagrams[at].as_ref()?.given_up {
-            return Some(1);
+    /// The number that a fragment gets among those of its datagram. If it cannot be added, how many are dropped: it, and all
+    /// others of the datagram if it contradicts them.
+    fn number_of(&mut self, at: usize, fragment: &Fragment, pool: &mut Pool) -> Result<usize, u64> {
+        let Some(datagram) = &self.datagrams[at] else {
+            return Ok(0);
+        };
+        if datagram.given_up {
+            return Err(1);
         }
         let (extents, count) = self.extents(at);
         match place(&extents[..count], &fragment.extent) {
-            Placement::Duplicate => Some(1),
-            Placement::At(_) if count < MOST_FRAGMENTS => None,
+            Placement::Duplicate => Err(1),
+            Placement::At(number) if count < MOST_FRAGMENTS => Ok(number),
             Placement::At(_) | Placement::Overlap => {
-                self.datagrams[at].as_mut()?.given_up = true;
-                Some(1 + self.empty(at, pool))
+                if let Some(datagram) = &mut self.datagrams[at] {
+                    datagram.given_up = true;
+                }
+                Err(1 + self.empty(at, pool))
             }
         }
     }
 
-    /// Drops datagrams until there is room for a fragment. Returns the number of dropped fragments.
-    fn make_room(&mut self, key: &Key, pool: &mut Pool) -> u64 {
+    /// Drops datagrams until there is room for a fragment of this source, which begins a datagram or not. Returns the number of
+    /// dropped fragments.
+    fn make_room(&mut self, is_new: bool, source: u64, pool: &mut Pool) -> u64 {
         let mut dropped = 0;
         loop {
-            let frames = self.held.iter().flatten().count();
-            let is_new = self.find(key).is_none();
-            if frames < STORE.memory && (self.count < STORE.datagrams || !is_new) {
+            if self.spare != 0 && (self.count < STORE.datagrams || !is_new) {
                 return dropped;
             }
-            let Some(at) = self.displaced_by(key.source()) else {
+            let Some(at) = self.displaced_by(source) else {
                 return dropped;
             };
             dropped += self.forget(at, pool);
@@ -197,66 +216,117 @@ impl Fragments {
 
     /// The datagram that gives its place to a fragment of this source: its oldest one if the source has its share of the
     /// store, or else the oldest of all.
-    fn displaced_by(&self, source: Source) -> Option<usize> {
-        let is_own = |at: &usize| {
-            self.datagrams[*at]
-                .as_ref()
-                .is_some_and(|datagram| datagram.key.source() == source)
-        };
-        let there = || (0..self.datagrams.len()).filter(|at| self.datagrams[*at].is_some());
-        let part = Holding {
-            memory: self
-                .held
-                .iter()
-                .flatten()
-                .filter(|held| is_own(&held.datagram))
-                .count(),
-            datagrams: there().filter(is_own).count(),
-        };
-        let turn = |at: &usize| self.datagrams[*at].as_ref().map(|datagram| datagram.turn);
-        let own = there().filter(is_own).min_by_key(turn);
-        own.filter(|_| STORE.is_shared_out_to(part))
-            .or_else(|| there().min_by_key(turn))
+    fn displaced_by(&self, source: u64) -> Option<usize> {
+        let mut part = Holding::default();
+        let (mut oldest, mut own) = (Oldest::NONE, Oldest::NONE);
+        for (at, (turn, of)) in self.marks.turns.iter().zip(&self.marks.sources).enumerate() {
+            oldest.look(*turn, at);
+            if *of == source {
+                own.look(*turn, at);
+                part.memory += self.datagrams[at].as_ref().map_or(0, |own| own.count);
+                part.datagrams += 1;
+            }
+        }
+        let is_own = part.datagrams != 0 && STORE.is_shared_out_to(part);
+        if is_own { own } else { oldest }.at
     }
 
     /// The place of a datagram.
     fn find(&self, key: &Key) -> Option<usize> {
-        let is_it =
-            |datagram: &Option<Datagram>| datagram.as_ref().is_some_and(|it| it.key == *key);
-        self.datagrams.iter().position(is_it)
+        let identification = key.identification();
+        let is_it = |at: &usize| {
+            self.marks.identifications[*at] == identification
+                && self.datagrams[*at]
+                    .as_ref()
+                    .is_some_and(|it| it.key == *key)
+        };
+        (0..STORE.datagrams).find(is_it)
     }
 
     /// Gives a new datagram a place.
     fn join(&mut self, key: Key, deadline: u64) -> Option<usize> {
-        let at = self.datagrams.iter().position(Option::is_none)?;
+        let at = self.marks.turns.iter().position(|turn| *turn == NOBODY)?;
+        self.marks.identifications[at] = key.identification();
+        self.marks.sources[at] = source_number(key.source());
+        self.marks.turns[at] = self.next;
         self.datagrams[at] = Some(Datagram {
             key,
-            turn: self.next,
             deadline,
             purpose: Purpose::First,
             given_up: false,
+            first: None,
+            count: 0,
         });
         self.next += 1;
         self.count += 1;
         Some(at)
     }
 
-    /// Fills in the places of a datagram's fragments in its order, and returns how many there are.
-    fn places(&self, datagram: usize, places: &mut [usize; MOST_FRAGMENTS]) -> usize {
-        let start = |at: usize| {
-            self.held[at]
-                .as_ref()
-                .map(|held| held.fragment.extent.bytes.start)
+    /// Makes a fragment the one with this number of its datagram. Returns its frame if there is no room.
+    fn insert(
+        &mut self,
+        datagram: usize,
+        number: usize,
+        (fragment, frame): (Fragment, Frame),
+    ) -> Result<(), Frame> {
+        let before = number
+            .checked_sub(1)
+            .and_then(|last| self.places(datagram).nth(last));
+        let (Some(datagram), Some(spare)) =
+            (&mut self.datagrams[datagram], self.spare.checked_sub(1))
+        else {
+            return Err(frame);
         };
-        let of_it = |held: &Option<Held>| held.as_ref().is_some_and(|it| it.datagram == datagram);
-        let there = (0..self.held.len()).filter(|at| of_it(&self.held[*at]));
-        let mut count = 0;
-        for (place, at) in places.iter_mut().zip(there) {
-            *place = at;
-            count += 1;
+        self.spare = spare;
+        let at = self.free[spare];
+        let before = before.and_then(|before| self.held[before].as_mut());
+        let link = before.map_or(&mut datagram.first, |before| &mut before.next);
+        let next = link.replace(at);
+        self.held[at] = Some(Held {
+            fragment,
+            frame,
+            next,
+        });
+        datagram.count += 1;
+        Ok(())
+    }
+
+    /// Takes the first fragment out of a datagram.
+    fn take_first(&mut self, datagram: usize) -> Option<Frame> {
+        let datagram = self.datagrams[datagram].as_mut()?;
+        let at = datagram.first?;
+        let Held { frame, next, .. } = self.held[at].take()?;
+        datagram.first = next;
+        datagram.count -= 1;
+        self.free[self.spare] = at;
+        self.spare += 1;
+        Some(frame)
+    }
+
+    /// Whether a datagram waits for the whole, which one of its fragments may have asked for just now, and has it.
+    fn is_whole(&mut self, at: usize, purpose: Purpose) -> bool {
+        let Some(datagram) = &mut self.datagrams[at] else {
+            return false;
+        };
+        if purpose == Purpose::Whole {
+            datagram.purpose = Purpose::Whole;
         }
-        places[..count].sort_unstable_by_key(|at| start(*at));
-        count
+        datagram.purpose == Purpose::Whole && {
+            let (extents, count) = self.extents(at);
+            complete(&extents[..count]).is_some()
+        }
+    }
+
+    /// The places of a datagram's fragments, in its order.
+    fn places(&self, datagram: usize) -> impl Iterator<Item = usize> {
+        let first = self.datagrams[datagram].as_ref().and_then(|it| it.first);
+        core::iter::successors(first, |at| self.held[*at].as_ref()?.next)
+    }
+
+    /// The fragments of a datagram, in its order.
+    fn of(&self, datagram: usize) -> impl Iterator<Item = &Held> {
+        self.places(datagram)
+            .filter_map(|at| self.held[at].as_ref())
     }
 
     /// The extents of a datagram's fragments in its order, and how many there are.
@@ -265,34 +335,66 @@ impl Fragments {
             bytes: 0..0,
             more: false,
         };
-        let mut places = [0; MOST_FRAGMENTS];
-        let count = self.places(datagram, &mut places);
         let mut extents = [NONE; MOST_FRAGMENTS];
-        for (extent, at) in extents.iter_mut().zip(&places[..count]) {
-            if let Some(held) = &self.held[*at] {
-                extent.clone_from(&held.fragment.extent);
-            }
+        let mut count = 0;
+        for (extent, held) in extents.iter_mut().zip(self.of(datagram)) {
+            extent.clone_from(&held.fragment.extent);
+            count += 1;
         }
         (extents, count)
     }
 
     /// Drops a datagram with its fragments, and returns their number.
     fn forget(&mut self, at: usize, pool: &mut Pool) -> u64 {
+        let dropped = self.empty(at, pool);
+        self.leave(at);
+        dropped
+    }
+
+    /// Takes away the place of a datagram that has no fragments.
+    fn leave(&mut self, at: usize) {
         if self.datagrams[at].take().is_some() {
+            self.marks.turns[at] = NOBODY;
+            self.marks.sources[at] = NOBODY;
             self.count -= 1;
         }
-        self.empty(at, pool)
     }
 
     /// Drops the fragments of a datagram, and returns their number.
     fn empty(&mut self, datagram: usize, pool: &mut Pool) -> u64 {
         let mut dropped = 0;
-        for place in &mut self.held {
-            if let Some(held) = place.take_if(|held| held.datagram == datagram) {
-                pool.give(held.frame);
-                dropped += 1;
-            }
+        while let Some(frame) = self.take_first(datagram) {
+            pool.give(frame);
+            dropped += 1;
         }
         dropped
+    }
+}
+
+/// The datagram that came first of those that were looked at.
+struct Oldest {
+    turn: u64,
+    at: Option<usize>,
+}
+
+impl Oldest {
+    const NONE: Self = Self {
+        turn: u64::MAX,
+        at: None,
+    };
+
+    #[inline(always)]
+    fn look(&mut self, turn: u64, at: usize) {
+        if turn < self.turn {
+            *self = Self { turn, at: Some(at) };
+        }
+    }
+}
+
+/// The number of a source. No IPv6 source begins like that of an IPv4 one: it would be a multicast address.
+fn source_number(source: Source) -> u64 {
+    match source {
+        Source::V4(address) => 0xff << 56 | u64::from(u32::from_be_bytes(address)),
+        Source::V6(network) => u64::from_be_bytes(network),
     }
 }

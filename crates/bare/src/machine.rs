@@ -64,6 +64,26 @@ pub struct Work {
     pub frames: u64,
     /// Ticks of the time-stamp counter in rounds that had frames.
     pub ticks: u64,
+    /// When the machine looked at its cards last, in such ticks.
+    looked: u64,
+    /// The longest that it stayed away from them, in such ticks: a frame may have waited for so long.
+    pub away: u64,
+}
+
+impl Work {
+    /// Begins a round. An empty one counts, too: what comes meanwhile waits for the next one.
+    #[inline]
+    fn begin(&mut self) -> u64 {
+        let now = clock::ticks();
+        self.away = self.away.max(now - self.looked);
+        self.looked = now;
+        now
+    }
+
+    /// Leaves out what somebody at the console has asked for.
+    pub fn pause(&mut self) {
+        self.looked = clock::ticks();
+    }
 }
 
 /// The core's answer about a packet.
@@ -155,7 +175,7 @@ impl Machine {
 
     /// Takes the frames that came since, and returns how many there were.
     pub fn poll(&mut self) -> u64 {
-        let began = clock::ticks();
+        let began = self.work.begin();
         let mut count = 0;
         for card in 0..CARDS {
             self.turn = card;

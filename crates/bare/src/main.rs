@@ -8,6 +8,7 @@
 mod card;
 mod clock;
 mod console;
+mod e1000e;
 mod fault;
 mod fragments;
 mod frame;
@@ -21,12 +22,15 @@ mod own;
 mod pci;
 mod port;
 mod queue;
+mod ring;
 mod serial;
 mod sweeper;
+mod virtio;
 
 use core::arch::{asm, global_asm};
 use core::panic::PanicInfo;
 
+use card::{Card, Found};
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use clock::Clock;
@@ -41,14 +45,14 @@ use machine::{Machine, Work};
 use memory::Loaded;
 use serial::Serial;
 use sweeper::Sweeper;
-use virtio_drivers::transport::SomeTransport;
 
 global_asm!(include_str!("boot.s"));
 
 const MEMORY: &str = "there is too little memory: give the machine more";
-const TOO_FEW: &str = "there are less than two virtio network cards: the command line names them \
-    (virtio_mmio.device=<size>@<base>:<irq>), or they are on the first PCI bus";
-const REFUSES: &str = "a network card refuses to work: it needs virtio 1.0 with event indices, and an Ethernet address";
+const TOO_FEW: &str = "there are less than two network cards: the command line names those of virtio \
+    (virtio_mmio.device=<size>@<base>:<irq>), or they are on the first PCI bus, of virtio or Intel's 82574L";
+const REFUSES: &str = "a network card refuses to work: it needs an Ethernet address, and one of virtio version 1.0 \
+    with event indices";
 
 /// Called by `boot.s`.
 #[unsafe(no_mangle)]
@@ -111,12 +115,9 @@ unsafe fn boot(loaded: Loaded, began: u64) -> Result<Machine, &'static str> {
     }
     let mut pool = frame::Pool::new().ok_or(MEMORY)?;
     let whole = Some(frame::Whole::new().ok_or(MEMORY)?);
-    let named = mmio::network_cards(loaded.command_line).map(SomeTransport::from);
-    let mut transports = named.chain(pci::network_cards().map(SomeTransport::from));
-    let mut open = || {
-        let transport = transports.next().ok_or(TOO_FEW)?;
-        card::Card::open(transport, &mut pool).ok_or(REFUSES)
-    };
+    let named = mmio::network_cards(loaded.command_line).map(|card| Found::Virtio(card.into()));
+    let mut found = named.chain(pci::network_cards());
+    let mut open = || Card::open(found.next().ok_or(TOO_FEW)?, &mut pool).ok_or(REFUSES);
     let cards = [open()?, open()?];
     let mut rates = image
         .members

@@ -1,5 +1,6 @@
 //! Packets to the machine's own addresses: it answers pings, and has no services.
 
+use isthmus_core::checksum::{ChecksumKind, Delta, Sum};
 use isthmus_core::encap::four_in_six::{self, Softwire};
 use isthmus_core::packet::Packet as _;
 use isthmus_core::reason::Counter;
@@ -55,13 +56,16 @@ fn answer_v4(packet: &mut [u8]) -> Option<()> {
     if header.next_header() != IpProtocol::Icmp || is_fragment || !header.verify_checksum() {
         return None;
     }
-    let mut message = Icmpv4Packet::new_checked(header.payload_mut()).ok()?;
+    let (from, to) = (header.src_addr(), header.dst_addr());
+    // Network zero, loopback, multicast, class E with the limited broadcast (RFC 1122 section 3.2.1.3).
+    if matches!(from.octets()[0], 0 | 127 | 224..) {
+        return None;
+    }
+    let message = Icmpv4Packet::new_checked(header.payload_mut()).ok()?;
     if message.msg_type() != Icmpv4Message::EchoRequest || !message.verify_checksum() {
         return None;
     }
-    message.set_msg_type(Icmpv4Message::EchoReply);
-    message.fill_checksum();
-    let (from, to) = (header.src_addr(), header.dst_addr());
+    turn(message.into_inner(), Icmpv4Message::EchoReply.into())?;
     header.set_src_addr(to);
     header.set_dst_addr(from);
     header.set_hop_limit(HOPS);
@@ -72,17 +76,30 @@ fn answer_v4(packet: &mut [u8]) -> Option<()> {
 fn answer_v6(packet: &mut [u8]) -> Option<()> {
     let mut header = Ipv6Packet::new_checked(packet).ok()?;
     let (from, to) = (header.src_addr(), header.dst_addr());
-    if header.next_header() != IpProtocol::Icmpv6 {
+    // No host has such a source (RFC 4291 sections 2.5.2, 2.5.3 and 2.7).
+    let is_of_no_host = from.is_unspecified() || from.is_loopback() || from.is_multicast();
+    if header.next_header() != IpProtocol::Icmpv6 || is_of_no_host {
         return None;
     }
-    let mut message = Icmpv6Packet::new_checked(header.payload_mut()).ok()?;
+    let message = Icmpv6Packet::new_checked(header.payload_mut()).ok()?;
     if message.msg_type() != Icmpv6Message::EchoRequest || !message.verify_checksum(&from, &to) {
         return None;
     }
-    message.set_msg_type(Icmpv6Message::EchoReply);
-    message.fill_checksum(&to, &from);
+    turn(message.into_inner(), Icmpv6Message::EchoReply.into())?;
     header.set_src_addr(to);
     header.set_dst_addr(from);
     header.set_hop_limit(HOPS);
+    Some(())
+}
+
+/// Makes a message one of another type. Its checksum changes by that only (RFC 1624), since the ends of the packet change places: so a
+/// flood of long pings costs one look at their bytes, and not two.
+fn turn(message: &mut [u8], to: u8) -> Option<()> {
+    let [kind, _, high, low] = message.first_chunk_mut()?;
+    let number = |kind| Sum::ZERO.number(u16::from_be_bytes([kind, 0]));
+    let change = Delta::between(number(*kind), number(to));
+    let checksum = u16::from_be_bytes([*high, *low]);
+    [*high, *low] = change.apply(checksum, ChecksumKind::Plain).to_be_bytes();
+    *kind = to;
     Some(())
 }

@@ -4,7 +4,10 @@ use virtio_drivers::transport::DeviceType;
 use virtio_drivers::transport::pci::bus::{Command, ConfigurationAccess, DeviceFunction, PciRoot};
 use virtio_drivers::transport::pci::{PciTransport, virtio_device_type};
 
+use crate::card::Found;
+use crate::e1000e::{self, Registers};
 use crate::hal::Identity;
+use crate::memory::MAPPED;
 use crate::port;
 
 /// The configuration space of PCI by two ports, as every PC has it.
@@ -41,15 +44,34 @@ impl ConfigurationAccess for Ports {
     }
 }
 
-/// The virtio network cards of the first bus.
-pub fn network_cards() -> impl Iterator<Item = PciTransport> {
-    let root = PciRoot::new(Ports);
-    root.enumerate_bus(0)
-        .filter(|(_, card)| virtio_device_type(card) == Some(DeviceType::Network))
-        .filter_map(|(place, _)| {
-            let mut root = PciRoot::new(Ports);
-            let (_, command) = root.get_status_command(place);
-            root.set_command(place, command | Command::MEMORY_SPACE | Command::BUS_MASTER);
-            PciTransport::new::<Identity, _>(&mut root, place).ok()
-        })
+/// The network cards of the first bus.
+pub fn network_cards() -> impl Iterator<Item = Found> {
+    let buses = PciRoot::new(Ports);
+    buses.enumerate_bus(0).filter_map(|(place, device)| {
+        let is_virtio = virtio_device_type(&device) == Some(DeviceType::Network);
+        let is_e1000e = (device.vendor_id, device.device_id) == e1000e::IDENTITY;
+        if !is_virtio && !is_e1000e {
+            return None;
+        }
+        let mut root = PciRoot::new(Ports);
+        let (_, command) = root.get_status_command(place);
+        root.set_command(place, command | Command::MEMORY_SPACE | Command::BUS_MASTER);
+        match is_virtio {
+            true => PciTransport::new::<Identity, _>(&mut root, place)
+                .ok()
+                .map(|card| Found::Virtio(card.into())),
+            false => registers(&mut root, place).map(Found::E1000e),
+        }
+    })
+}
+
+/// The registers of Intel's card, which its first window has.
+fn registers(root: &mut PciRoot<Ports>, place: DeviceFunction) -> Option<Registers> {
+    let window = root.bar_info(place, 0).ok()??;
+    let (address, bytes) = window.memory_address_size()?;
+    if !MAPPED.contains(&address) || bytes > MAPPED.end - address {
+        return None;
+    }
+    // SAFETY: the firmware gave the card this window, all of which is mapped, and the machine that had the card before is gone.
+    unsafe { Registers::inside(address, bytes) }
 }

@@ -16,15 +16,27 @@ use crate::host::Counts;
 const ROUND: u64 = 1_000_000_000;
 /// Nanoseconds between two steps.
 const STEP: u64 = 100_000;
-/// Buckets of a table that a step visits at most: packets wait for no more.
+/// Buckets that a step visits at most: packets wait for no more. Full of sessions that end, they take less than the packets that the
+/// machine takes at once.
 const MOST: u64 = 64;
 /// The time that a step leaves to packets, as a multiple of what it took. Without it a slow machine would do nothing but
 /// sweep.
 const REST: u64 = 7;
 
-/// Where the sweep of each instance is.
+/// Where the sweep of an instance is.
+#[derive(Clone, Copy)]
+struct Place {
+    /// The next bucket.
+    next: u32,
+    /// When its last step began, in nanoseconds.
+    last: u64,
+}
+
+/// Where the sweep of each instance is. They take turns, so that packets wait no longer for many instances than for one.
 pub struct Sweeper {
-    next: [u32; MOST_INSTANCES as usize],
+    places: [Place; MOST_INSTANCES as usize],
+    /// The instance whose turn it is.
+    turn: usize,
     /// When the last step began, and when the next one may, in nanoseconds.
     last: u64,
     due: u64,
@@ -34,7 +46,8 @@ impl Sweeper {
     /// Begins with the first bucket of each.
     pub const fn new() -> Self {
         Self {
-            next: [0; MOST_INSTANCES as usize],
+            places: [Place { next: 0, last: 0 }; MOST_INSTANCES as usize],
+            turn: 0,
             last: 0,
             due: STEP,
         }
@@ -46,14 +59,22 @@ impl Sweeper {
         now >= self.due
     }
 
-    /// Sweeps the buckets whose turn it is at `now`, as long as [`ended`](Self::ended) tells of each step.
+    /// Sweeps the buckets of one instance whose turn it is at `now`, as long as [`ended`](Self::ended) tells of each step.
     pub fn step(&mut self, members: &[Member], state: &[Line], now: u64, counts: &mut Counts) {
-        let passed = now.saturating_sub(core::mem::replace(&mut self.last, now));
-        for ((member, counts), next) in members.iter().zip(counts).zip(&mut self.next) {
-            sweep(member, state, now, counts, |buckets| {
-                turn(next, buckets, passed)
-            });
-        }
+        self.last = now;
+        let has_state = |at: &usize| members[*at].instance.mechanism.nat().is_some();
+        let later = (self.turn..members.len()).find(has_state);
+        let Some(at) = later.or_else(|| (0..self.turn.min(members.len())).find(has_state)) else {
+            return;
+        };
+        self.turn = at + 1;
+        let (Some(place), Some(counts)) = (self.places.get_mut(at), counts.get_mut(at)) else {
+            return;
+        };
+        let passed = now.saturating_sub(core::mem::replace(&mut place.last, now));
+        sweep(&members[at], state, now, counts, |buckets| {
+            turn(&mut place.next, buckets, passed)
+        });
     }
 
     /// The last step ended at `now`.

@@ -3,6 +3,7 @@
 
 use std::{
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
+    net::IpAddr,
     os::unix::net::{UnixListener, UnixStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -55,8 +56,12 @@ pub fn build() -> Result<PathBuf> {
 /// The kind of computer that is emulated.
 #[derive(Clone, Copy, Debug)]
 pub enum Board {
-    /// A PC, whose cards are on the PCI bus.
+    /// A PC, whose virtio cards are on the PCI bus.
     Q35,
+    /// The same with Intel's cards.
+    E1000e,
+    /// The same with Intel's left card, and a right one of virtio.
+    Mixed,
     /// One without a bus: the command line names the cards, as with Firecracker, in the order of [`CARDS`].
     Microvm,
 }
@@ -64,9 +69,13 @@ pub enum Board {
 impl Board {
     /// The emulator with a console and two cards, whose sockets are in this folder.
     fn emulator(self, folder: &Path) -> Command {
-        let (machine, device): (&[&str], _) = match self {
-            Self::Q35 => (&["q35"], "virtio-net-pci,disable-legacy=on,romfile="),
-            Self::Microvm => (&MICROVM, "virtio-net-device"),
+        const VIRTIO: &str = "virtio-net-pci,disable-legacy=on,romfile=";
+        const INTEL: &str = "e1000e,romfile=";
+        let (machine, devices): (&[&str], _) = match self {
+            Self::Q35 => (&["q35"], [VIRTIO; 2]),
+            Self::E1000e => (&["q35"], [INTEL; 2]),
+            Self::Mixed => (&["q35"], [INTEL, VIRTIO]),
+            Self::Microvm => (&MICROVM, ["virtio-net-device"; 2]),
         };
         let socket = |name: &str| folder.join(name).display().to_string();
         let mut qemu = Command::new("sh");
@@ -79,7 +88,7 @@ impl Board {
             .args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"])
             .args(["-serial", "chardev:console", "-chardev"])
             .arg(format!("socket,id=console,path={}", socket(CONSOLE)));
-        for (side, mac) in SIDES.into_iter().zip(CARDS) {
+        for ((side, mac), device) in SIDES.into_iter().zip(CARDS).zip(devices) {
             let mac = mac.map(|byte| format!("{byte:02x}")).join(":");
             let socket = socket(side);
             qemu.arg("-netdev").arg(format!(
@@ -100,6 +109,8 @@ pub struct Emulated {
     console: Receiver<String>,
     cards: [UnixStream; 2],
     frames: Receiver<(usize, Vec<u8>)>,
+    /// Whether a neighbour is there, and answers the machine; all do at first.
+    pub is_there: fn(IpAddr) -> bool,
     /// The sockets' names.
     _folder: tempfile::TempDir,
 }
@@ -146,6 +157,7 @@ impl Emulated {
             console,
             cards,
             frames,
+            is_there: |_| true,
             _folder: folder,
         })
     }
@@ -201,8 +213,8 @@ impl Emulated {
         )
     }
 
-    /// Waits for the next IP packet that a card sends; those of a card come in its order. All that the machine asks for
-    /// are its neighbours.
+    /// Waits for the next packet that a card sends; those of a card come in its order. The machine's questions for neighbours that
+    /// [are there](Self::is_there) are answered; others are packets, too.
     ///
     /// # Errors
     /// None comes.
@@ -234,9 +246,9 @@ impl Emulated {
         let kind = &header[12..];
         let answer = match kind {
             [0x08, 0x06] => {
-                resolution::arp(packet, mac, |_| true).map(|(answer, _)| answer.to_vec())
+                resolution::arp(packet, mac, self.is_there).map(|(answer, _)| answer.to_vec())
             }
-            _ => resolution::neighbour(packet, from, mac, |_| true)
+            _ => resolution::neighbour(packet, from, mac, self.is_there)
                 .map(|(answer, _)| answer.to_vec()),
         };
         let Some(answer) = answer else {

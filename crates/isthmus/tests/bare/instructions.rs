@@ -14,7 +14,7 @@ use isthmus_core::address::rfc6052::Prefix;
 use super::{Bench, LEFT, NAT64, ONE, RIGHT, SERVER_V6, SIIT, udp_v4, udp_v6};
 
 /// The options of an emulator whose time-stamp counter counts instructions.
-const EXACT: [&str; 2] = ["-icount", "shift=0,sleep=off"];
+pub(crate) const EXACT: [&str; 2] = ["-icount", "shift=0,sleep=off"];
 /// The host and the server, whose IPv6 addresses follow from a prefix.
 const ENDS: [Ipv4Addr; 2] = [
     Ipv4Addr::new(198, 51, 100, 7),
@@ -29,7 +29,7 @@ const PAYLOAD: [u8; 996] = [7; 996];
 
 /// Instructions from card to card, one packet a round. Random identifications are made 64 at a time, which belong to as many
 /// packets.
-fn instructions(bench: &mut Bench, card: usize, packet: &[u8]) -> f64 {
+pub(crate) fn instructions(bench: &mut Bench, card: usize, packet: &[u8]) -> f64 {
     const PACKETS: u64 = 64;
     // The neighbour is found, and memory touched.
     for _ in 0..5 {
@@ -139,7 +139,7 @@ fn packet(from: IpAddr, to: IpAddr, protocol: &str) -> Vec<u8> {
 }
 
 /// Compares with what is noted in `bench/bare.json`: a difference of more than 2 % has to be explained there.
-fn check(counted: &BTreeMap<String, f64>) {
+pub(crate) fn check(counted: &BTreeMap<String, f64>) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/bare.json");
     let shown = serde_json::to_string_pretty(counted).unwrap();
     println!("{shown}");

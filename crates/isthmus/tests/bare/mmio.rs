@@ -4,8 +4,7 @@ use std::sync::PoisonError;
 
 use isthmus_lab::bare::{Board, Emulated};
 
-use super::{FORWARDS, HOST, LEFT, ONE, RIGHT, SERVER, SERVER_V6, SIIT};
-use super::{boot, octets_v4, octets_v6, udp_v4, udp_v6};
+use super::{FORWARDS, LEFT, ONE, RIGHT, SIIT, boot, forwards};
 
 /// The words of the emulator's devices: its first card, its second one, and whatever comes third.
 const FIRST: &str = "virtio_mmio.device=512@0xfeb00e00:12";
@@ -22,18 +21,6 @@ fn told(line: &str, options: &[&str], awaited: &str) -> Option<(Emulated, Vec<St
     ];
     let options = [&own, options].concat();
     boot(Board::Microvm, SIIT, &[], &options, awaited)
-}
-
-/// Packets go both ways between the host behind one card and the server behind the other one.
-fn forwards(machine: &mut Emulated, host: usize, server: usize) {
-    machine
-        .send_packet(host, &udp_v6(SERVER_V6, &[7; 80]))
-        .unwrap();
-    let (card, packet) = machine.receive().unwrap();
-    assert_eq!((card, &packet[16..20]), (server, &octets_v4(SERVER)[..]));
-    machine.send_packet(server, &udp_v4(&[7; 1000])).unwrap();
-    let (card, packet) = machine.receive().unwrap();
-    assert_eq!((card, &packet[24..40]), (host, &octets_v6(HOST)[..]));
 }
 
 #[test]
@@ -102,7 +89,6 @@ fn a_card_of_old_virtio_is_told() {
 #[test]
 fn a_card_that_is_missing_is_told() {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let problem =
-        "isthmus: cannot start: there are less than two virtio network cards: the command line";
+    let problem = "isthmus: cannot start: there are less than two network cards: the command line";
     told(FIRST, &[], problem);
 }
