@@ -7,10 +7,10 @@ use std::{
 
 use crate::{
     LabError, Result,
+    cores::TESTER_CPU,
     fragments::{self, Flow},
     isthmus::Mechanism,
     leftovers,
-    measure::TESTER_CPU,
     netns::Namespace,
     plan, process,
     services::{self, DUAL_NAME, FILE_NAME, FILE_SIZE, PAGE, WEB_NAME},
@@ -102,7 +102,7 @@ fn both_ways(world: &World, size: u32) -> Result<String> {
         if times.len() != COUNT as usize {
             return unexpected("ping", format!("{address}: {} of {COUNT}", times.len()));
         }
-        let median = crate::measure::median(&mut times);
+        let median = crate::statistics::median(&mut times);
         seen.push(format!("{address} in {median:.3} ms"));
     }
     Ok(seen.join(", "))

@@ -7,10 +7,11 @@ use std::{
 
 use crate::{
     Result, checks,
+    cores::GATEWAY_CPU,
     device::Device,
     generator::Pace,
     isthmus::{Engine, Isthmus, Mechanism},
-    measure::{GATEWAY_CPU, Load, Path},
+    measure::{Load, Path},
     peers::Forwarding,
     plan, process, services,
     tools::{self, Direction, Traffic, Until},

@@ -152,6 +152,14 @@ pub enum LabError {
     /// The thread of the wires needs a CPU of its own.
     #[error("links with a line rate need two CPUs, and this machine has one")]
     OneCpu,
+    /// A thread could not be bound to a CPU.
+    #[error("cannot bind a thread to CPU {cpu}: {source}")]
+    Pin {
+        /// The CPU.
+        cpu: usize,
+        /// The cause.
+        source: io::Error,
+    },
     /// A socket of the tester failed.
     #[error("cannot {action} {address}: {source}")]
     Socket {

@@ -3,14 +3,14 @@
 //!
 //! * [`netns`], [`topology`]: namespaces, links and the standard networks, as data
 //! * [`wire`]: links with Ethernet's line rates
-//! * [`machine`]: the machine under all this
+//! * [`machine`], [`cores`]: the machine under all this, and who runs on which core
 //! * [`interfaces`]: MTUs and offloads as they are
-//! * [`leftovers`]: the namespaces and files of an interrupted lab, and their removal
+//! * [`leftovers`], [`sweep`]: names and files that tell whose they are, and the removal of what an interrupted lab left
 //! * [`packet`], [`generator`], [`sink`]: small UDP packets, made and counted in XDP
 //! * [`mod@tester`]: tagged frames, the fate of each, and the benchmarks of RFC 8219 and RFC 9693
 //! * [`outside`]: a device between two of the machine's own interfaces
 //! * [`sockets`]: delay and throughput as the applications of two hosts see them
-//! * [`measure`], [`histogram`]: rates, repetitions, medians, ratios
+//! * [`measure`]: packets per second through a path; [`statistics`], [`histogram`]: medians, intervals, percentiles
 //! * [`provider`]: the network in which a mechanism has a CE and a BR
 //! * [`device`], [`peers`], [`isthmus`]: the gateways under test, behind one interface
 //! * [`services`], [`tools`]: real servers, and the tools that use them
@@ -39,6 +39,7 @@ pub mod bench;
 pub mod bound;
 pub mod checks;
 pub mod claims;
+pub mod cores;
 mod counted;
 pub mod demo;
 pub mod device;
@@ -66,11 +67,12 @@ pub mod random;
 pub mod report;
 pub mod results;
 pub mod services;
+mod shift;
 pub mod sink;
 pub mod sockets;
-
-mod statistics;
+pub mod statistics;
 pub mod summary;
+pub mod sweep;
 pub mod tester;
 pub mod tools;
 pub mod topology;

@@ -33,12 +33,6 @@ impl Machine {
     }
 }
 
-/// Returns the CPU of this number, or the last one if the machine has fewer.
-pub fn cpu(number: usize) -> usize {
-    let last = std::thread::available_parallelism().map_or(number, |cpus| cpus.get() - 1);
-    number.min(last)
-}
-
 /// Returns the release of the running kernel.
 pub fn kernel() -> String {
     printed(Command::new("uname").arg("-r"))
@@ -68,7 +62,6 @@ fn cores() -> usize {
 }
 
 /// Returns the value after `key:` in a file of such lines.
-///
 fn field(path: &str, key: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     text.lines()

@@ -1,7 +1,7 @@
 //! Network namespaces that disappear with the value that holds them.
 //!
 //! Names are `isthmus-PID-N-ROLE`. If the lab is killed before it can clean up, a later
-//! [sweep](crate::leftovers::sweep) finds by them what to remove.
+//! [sweep](crate::sweep::sweep) finds by them what to remove.
 
 use std::{
     fs::{self, File},
@@ -14,7 +14,7 @@ use std::{
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::{LabError, Result, leftovers, machine, process};
+use crate::{LabError, Result, cores, leftovers, process, sweep};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
@@ -55,7 +55,7 @@ impl Namespace {
             return self.command(program);
         };
         let mut command = self.command("taskset");
-        command.args(["-c", &machine::cpu(cpu).to_string(), program]);
+        command.args(["-c", &cores::cpu(cpu).to_string(), program]);
         command
     }
 
@@ -141,7 +141,7 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        leftovers::remove_namespace(&self.name);
+        sweep::remove_namespace(&self.name);
     }
 }
 

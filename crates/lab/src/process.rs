@@ -15,7 +15,7 @@ use rustix::{
 };
 use tempfile::NamedTempFile;
 
-use crate::{LabError, Result, error::ProcessProblem, leftovers, machine};
+use crate::{LabError, Result, cores, error::ProcessProblem, leftovers};
 
 /// The length of a program's output in an error message, in bytes.
 const TAIL: usize = 1500;
@@ -178,7 +178,7 @@ impl Process {
     /// Binds its present and future threads to one CPU: to the last one if the machine has fewer.
     pub fn pin(&self, cpu: usize) -> Result<()> {
         let mut set = CpuSet::new();
-        set.set(machine::cpu(cpu));
+        set.set(cores::cpu(cpu));
         let threads = PathBuf::from(format!("/proc/{}/task", self.id()));
         let file = |source| LabError::File {
             path: threads.clone(),

@@ -12,8 +12,9 @@ use std::{
 use tempfile::TempDir;
 
 use crate::{
-    LabError, Result, leftovers,
-    measure::TESTER_CPU,
+    LabError, Result,
+    cores::TESTER_CPU,
+    leftovers,
     netns::Namespace,
     plan,
     process::{self, Process},

@@ -1,95 +1,44 @@
-//! The shift of one set of values against another, with a 95 % confidence interval.
-//!
-//! The estimate is that of Hodges and Lehmann: the median of all differences between a value of one set and a value
-//! of the other. The interval belongs to the test of Mann and Whitney. It needs no assumption about the distribution
-//! and no random numbers. It is exact for the few repetitions of a run, where a bootstrap is too narrow.
+//! Medians, percentiles, and intervals of what was measured several times.
 
-use crate::measure::median;
-
-/// The probability that the interval misses on one side.
-const TAIL: f64 = 0.025;
-
-/// The number of pairs up to which the distribution is counted; above, it is approximated by the normal one.
-const COUNTED: usize = 900;
-
-/// The shift of the second of two sets against the first.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Shift {
-    /// The estimate.
-    pub(crate) middle: f64,
-    /// The interval; absent if there are too few values.
-    pub(crate) interval: Option<[f64; 2]>,
-}
-
-impl Shift {
-    /// Returns the ratio of the second set to the first, both above zero and neither empty.
-    pub(crate) fn ratio(first: &[f64], second: &[f64]) -> Self {
-        let [first, second] =
-            [first, second].map(|set| set.iter().map(|value| value.ln()).collect::<Vec<_>>());
-        let Self { middle, interval } = Self::between(&first, &second);
-        Self {
-            middle: middle.exp(),
-            interval: interval.map(|ends| ends.map(f64::exp)),
-        }
-    }
-
-    /// Returns the shift of two sets, neither empty.
-    pub(crate) fn between(first: &[f64], second: &[f64]) -> Self {
-        let mut differences: Vec<f64> = second
-            .iter()
-            .flat_map(|second| first.iter().map(move |first| second - first))
-            .collect();
-        let middle = median(&mut differences);
-        let interval = rank(first.len(), second.len())
-            .map(|rank| [differences[rank - 1], differences[differences.len() - rank]]);
-        Self { middle, interval }
+/// Returns the median; of an even number of values, the mean of the middle two; zero if there are none.
+pub fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => 0.0,
+        length if length % 2 == 1 => values[length / 2],
+        length => (values[length / 2 - 1] + values[length / 2]) / 2.0,
     }
 }
 
-/// Returns the rank of the ends of the interval among the sorted differences, counted from 1 and from either end.
-fn rank(first: usize, second: usize) -> Option<usize> {
-    let pairs = first * second;
-    let rank = if pairs > COUNTED {
-        let (n, m) = (first as f64, second as f64);
-        let deviation = (n * m * (n + m + 1.0) / 12.0).sqrt();
-        (n * m / 2.0 - 1.96 * deviation).floor() as usize
-    } else {
-        let distribution = distribution(first, second);
-        let total: f64 = distribution.iter().sum();
-        let mut below = 0.0;
-        let fits = distribution.iter().take_while(|count| {
-            below += **count;
-            below <= TAIL * total
-        });
-        fits.count()
-    };
-    (rank > 0).then_some(rank)
+/// Returns the smallest of sorted values that at least `share` (0 to 1) of them do not exceed (RFC 2330 section
+/// 11.3); `None` if there are none.
+pub fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
+    let rank = (share * sorted.len() as f64).ceil().max(1.0) as usize;
+    sorted.get(rank - 1).copied()
 }
 
-/// Returns in how many orders of two sets a value of the second lies below one of the first 0, 1, 2, … times, if both
-/// sets are alike.
-fn distribution(first: usize, second: usize) -> Vec<f64> {
-    // Of none and `m` there is one order. With one more value in the first set, the greatest of all values is either
-    // of the first set, above all of the second, or of the second.
-    let width = first * second + 1;
-    let mut orders = vec![vec![0.0; width]; second + 1];
-    for order in &mut orders {
-        order[0] = 1.0;
+/// The confidence of intervals.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// Returns the confidence interval of the median of sorted values: from the value whose rank is as low, to that whose
+/// rank is as high, as the number of values below the median is likely to be. That follows the binomial distribution,
+/// whatever the values' own is. `None` for fewer than six values, whose range says less.
+pub fn median_interval(sorted: &[f64]) -> Option<[f64; 2]> {
+    let count = sorted.len();
+    let mut logarithm = -(count as f64) * std::f64::consts::LN_2;
+    let (mut below, mut rank) = (0.0, 0);
+    // The probability that fewer than `rank` values are below the median.
+    while below + logarithm.exp() <= (1.0 - CONFIDENCE) / 2.0 && rank < count / 2 {
+        below += logarithm.exp();
+        logarithm += ((count - rank) as f64 / (rank + 1) as f64).ln();
+        rank += 1;
     }
-    for _ in 0..first {
-        let mut next: Vec<Vec<f64>> = Vec::with_capacity(second + 1);
-        for (m, fewer) in orders.iter().enumerate() {
-            let counted = (0..width).map(|count| {
-                let of_first = if count >= m { fewer[count - m] } else { 0.0 };
-                let of_second = if m == 0 { 0.0 } else { next[m - 1][count] };
-                of_first + of_second
-            });
-            let counted = counted.collect();
-            next.push(counted);
-        }
-        orders = next;
-    }
-    orders.pop().unwrap_or_default()
+    (rank > 0).then(|| [sorted[rank - 1], sorted[count - rank]])
+}
+
+/// Returns the first and the 99th percentile of sorted values; `None` if there are none.
+pub fn spread(sorted: &[f64]) -> Option<[f64; 2]> {
+    Some([percentile(sorted, 0.01)?, percentile(sorted, 0.99)?])
 }
 
 #[cfg(test)]
@@ -97,59 +46,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_critical_values_are_those_of_the_printed_tables() {
-        // Mann and Whitney's U, two-sided 5 %: the greatest value at which the test still rejects.
-        let table = [
-            (3, 5, 0),
-            (4, 4, 0),
-            (5, 5, 2),
-            (5, 8, 6),
-            (6, 6, 5),
-            (8, 8, 13),
-            (10, 10, 23),
-            (10, 20, 55),
-            (20, 20, 127),
-        ];
-        for (first, second, critical) in table {
-            assert_eq!(
-                rank(first, second),
-                Some(critical + 1),
-                "{first} and {second}"
-            );
-            assert_eq!(
-                rank(second, first),
-                Some(critical + 1),
-                "{second} and {first}"
-            );
+    fn percentiles_are_values_that_were_measured() {
+        // RFC 2330 section 11.3: of -2, 7, 7, 4, 18, -5 the 50th percentile is 4, the 25th -2, the 100th 18.
+        let values = [-5.0, -2.0, 4.0, 7.0, 7.0, 18.0];
+        let expected = [(0.0, -5.0), (0.25, -2.0), (0.5, 4.0), (1.0, 18.0)];
+        for (share, value) in expected {
+            assert_eq!(percentile(&values, share), Some(value), "{share}");
         }
+        assert_eq!(spread(&values), Some([-5.0, 18.0]));
+        assert_eq!(spread(&[]), None);
     }
 
+    /// The ranks of Conover, Practical Nonparametric Statistics, for the median at 95 %: of 6 values the first and the
+    /// last, of 10 the second and the ninth, of 20 the sixth and the fifteenth, of 100 the 40th and the 61st.
     #[test]
-    fn three_and_three_or_one_and_one_have_no_interval() {
-        assert_eq!(rank(3, 3), None);
-        assert_eq!(rank(1, 1), None);
-        assert_eq!(rank(1, 30), None);
-    }
-
-    #[test]
-    fn many_values_are_as_in_the_counted_distribution() {
-        // 30 and 30 are counted, and the normal approximation gives nearly the same there.
-        let exact = rank(30, 30).unwrap() as f64;
-        let normal = 450.0 - 1.96 * (900.0f64 * 61.0 / 12.0).sqrt();
-        assert!((exact - normal).abs() <= 2.0, "{exact} {normal}");
-        assert!(rank(31, 31).is_some_and(|rank| rank as f64 > exact));
-    }
-
-    #[test]
-    fn a_shift_is_found_and_lies_in_its_interval() {
-        let first: Vec<f64> = (0..10).map(f64::from).collect();
-        let second: Vec<f64> = first.iter().map(|value| value + 100.0).collect();
-        let shift = Shift::between(&first, &second);
-        let [low, high] = shift.interval.unwrap();
-        assert_eq!(shift.middle, 100.0);
+    fn the_interval_of_a_median_is_between_two_ranks() {
+        for (count, ranks) in [(6, [1, 6]), (10, [2, 9]), (20, [6, 15]), (100, [40, 61])] {
+            let values: Vec<f64> = (1..=count).map(f64::from).collect();
+            let expected = ranks.map(f64::from);
+            assert_eq!(median_interval(&values), Some(expected), "{count}");
+        }
+        assert_eq!(median_interval(&[1.0, 2.0, 3.0, 4.0, 5.0]), None);
+        assert_eq!(median_interval(&[]), None);
+        let many: Vec<f64> = (1..=10_000).map(f64::from).collect();
+        let [low, high] = median_interval(&many).unwrap();
         assert!(
-            low < 100.0 && 100.0 < high && low > 90.0 && high < 110.0,
-            "{low} {high}"
+            (4900.0..4905.0).contains(&low) && low + high == 10_001.0,
+            "{low}"
         );
+    }
+
+    #[test]
+    fn median_of_odd_and_even() {
+        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert_eq!(median(&mut []), 0.0);
     }
 }

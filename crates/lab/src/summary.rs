@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     amount,
-    measure::{self, median},
     results::{Better, ExperimentInfo, Outcome, Planned, Point, Quantity, Run, SubjectInfo, Trial},
+    statistics::{median, median_interval, spread},
     validity::BEATEN,
 };
 
@@ -327,7 +327,7 @@ impl Figure {
         let spread = if kept.is_empty() {
             let mut sorted = values.clone();
             sorted.sort_by(f64::total_cmp);
-            measure::spread(&sorted).filter(|_| sorted.len() > 1)
+            spread(&sorted).filter(|_| sorted.len() > 1)
         } else {
             let middle = |end: usize| middle(kept.iter().map(|spread| spread[end]));
             middle(0).zip(middle(1)).map(|(low, high)| [low, high])
@@ -343,7 +343,7 @@ impl Figure {
         Self {
             at,
             values,
-            interval: measure::median_interval(&sorted).or(all),
+            interval: median_interval(&sorted).or(all),
             samples: points
                 .iter()
                 .fold(0, |sum, point| sum.saturating_add(point.samples)),

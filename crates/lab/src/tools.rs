@@ -11,11 +11,11 @@ use serde_json::Value;
 
 use crate::{
     LabError, Result,
-    generator::pin,
-    measure::{TESTER_CPU, median},
+    cores::{TESTER_CPU, pin},
     netns::Namespace,
     process,
     services::{self, numbered_name},
+    statistics::median,
 };
 
 /// Returns `curl` on a node, silent but for errors, with a limit for the whole command.
@@ -262,7 +262,7 @@ pub(crate) fn has_answer(message: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::{
-        measure::TESTER_CPU,
+        cores::TESTER_CPU,
         plan,
         topology::{Neighbours, Offloads, Topology},
     };

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    measure::median,
     results::{Better, Directory, Outcome, Quantity},
+    statistics::median,
 };
 
 /// A figure of a mechanism, and its rank among the others.

@@ -19,7 +19,7 @@ use std::{
 
 use crate::{
     LabError, Result,
-    measure::TESTER_CPU,
+    cores::TESTER_CPU,
     netns::Namespace,
     plan, process,
     services::{self, PAGE, WEB_NAME},

@@ -11,8 +11,9 @@ use tempfile::TempDir;
 
 use super::ftp;
 use crate::{
-    LabError, Result, leftovers,
-    measure::TESTER_CPU,
+    LabError, Result,
+    cores::TESTER_CPU,
+    leftovers,
     netns::Namespace,
     process::{self, Process},
     services::{self, Dns, Files, PAGE, WEB_NAME},

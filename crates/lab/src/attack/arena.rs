@@ -23,8 +23,8 @@ use super::{
 };
 use crate::{
     LabError, Result,
+    cores::GATEWAY_CPU,
     isthmus::{Gateway, Isthmus},
-    measure::GATEWAY_CPU,
     netns::Namespace,
     plan,
     topology::{

@@ -22,7 +22,11 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 
 use super::echo::problem;
-use crate::{Result, generator::pin, machine, measure::TESTER_CPU, netns::Namespace};
+use crate::{
+    Result,
+    cores::{TESTER_CPU, cpu, pin},
+    netns::Namespace,
+};
 
 /// The pause after which a sender looks which packets are due.
 const PAUSE: Duration = Duration::from_micros(500);
@@ -76,7 +80,7 @@ impl Flood {
         let (end, count, packets) = (Arc::clone(&ended), Arc::clone(&sent), Arc::clone(packets));
         let thread = thread::spawn(move || {
             // It also sends from another CPU.
-            let _ = pin(machine::cpu(TESTER_CPU));
+            let _ = pin(cpu(TESTER_CPU));
             send_all(
                 &socket,
                 |number| packets(first + number),

@@ -1,7 +1,11 @@
 //! A host that foretells the outside ports of others from its own.
 
 use super::{Assault, Attack, ENGINES, Gain, arena::Arena, echo, flood::Rate, predict, victim};
-use crate::{Result, generator::pin, machine, measure::GATEWAY_CPU, plan};
+use crate::{
+    Result,
+    cores::{GATEWAY_CPU, cpu, pin},
+    plan,
+};
 
 /// The attack.
 pub(super) const ATTACK: Attack = Attack {
@@ -25,7 +29,7 @@ const CHANCE: u64 = 1;
 fn foretold(arena: &Arena) -> Result<Gain> {
     let missing = |_| echo::problem("attacker", std::io::ErrorKind::TimedOut.into());
     let open = |count: usize, address| -> Result<Vec<u16>> {
-        pin(machine::cpu(GATEWAY_CPU))?;
+        pin(cpu(GATEWAY_CPU))?;
         let ports = (0..count).map(|_| victim::outside(address).map(|outside| outside.port()));
         ports.collect::<Option<_>>().ok_or(()).map_err(missing)
     };

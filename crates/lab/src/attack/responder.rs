@@ -11,7 +11,12 @@ use std::{
 };
 
 use super::echo::problem;
-use crate::{Result, generator::pin, machine, measure::GATEWAY_CPU, netns::Namespace, plan};
+use crate::{
+    Result,
+    cores::{GATEWAY_CPU, cpu, pin},
+    netns::Namespace,
+    plan,
+};
 
 /// Returns the answer to a question from an endpoint, if there is to be one.
 pub(super) type Answer = fn(&[u8], SocketAddrV4) -> Option<Vec<u8>>;
@@ -36,7 +41,7 @@ impl Responder {
         let end = Arc::clone(&ended);
         let thread = thread::spawn(move || {
             // Where it cannot be bound to a CPU it is late in all phases alike.
-            let _ = pin(machine::cpu(GATEWAY_CPU));
+            let _ = pin(cpu(GATEWAY_CPU));
             serve(&socket, answer, &end);
         });
         Ok(Self {

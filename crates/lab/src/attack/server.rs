@@ -15,7 +15,11 @@ use super::{
     arena,
     echo::{self, problem},
 };
-use crate::{Result, generator::pin, machine, measure::GATEWAY_CPU, netns::Namespace};
+use crate::{
+    Result,
+    cores::{GATEWAY_CPU, cpu, pin},
+    netns::Namespace,
+};
 
 /// The question whose answer tells the outside endpoint, and how often it is asked.
 const QUESTION: [u8; 32] = [0; 32];
@@ -39,7 +43,7 @@ impl Server {
         let end = Arc::clone(&ended);
         let thread = thread::spawn(move || {
             // Where it cannot be bound to a CPU it is late in all phases alike.
-            let _ = pin(machine::cpu(GATEWAY_CPU));
+            let _ = pin(cpu(GATEWAY_CPU));
             serve(&socket, &end);
         });
         Ok(Self {

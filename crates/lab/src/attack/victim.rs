@@ -20,7 +20,11 @@ use super::{
     outcome::Sample,
     ports,
 };
-use crate::{Result, generator::pin, machine, measure::GATEWAY_CPU, netns::Namespace};
+use crate::{
+    Result,
+    cores::{GATEWAY_CPU, cpu, pin},
+    netns::Namespace,
+};
 
 /// An answer that takes longer is lost.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -173,7 +177,7 @@ pub(super) fn measure(
 }
 
 fn ask_again(arena: &Arena, service: Service, window: Duration) -> Result<Sample> {
-    pin(machine::cpu(GATEWAY_CPU))?;
+    pin(cpu(GATEWAY_CPU))?;
     let (asked, times) = match service {
         Service::Echo => arena.flows.watch(0, SMALL, window),
         Service::Fragments => arena.flows.watch(1, LARGE, window),

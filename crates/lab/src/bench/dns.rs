@@ -5,12 +5,13 @@ use std::{net::SocketAddr, time::Duration};
 use super::{
     Measurement,
     profile::{Busy, Cores},
+    turns::Effort,
 };
 use crate::{
     Result,
+    cores::{GATEWAY_CPU, TESTER_CPU},
     device::{Device, Started},
     isthmus::{Engine, Isthmus, Mechanism},
-    measure::{Effort, GATEWAY_CPU, TESTER_CPU},
     peers::Unbound,
     plan,
     services::Dns,

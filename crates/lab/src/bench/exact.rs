@@ -19,8 +19,9 @@ use crate::{
     LabError, Result,
     experiment::measure::steps,
     generator::Pace,
-    measure::{Load, Path, Rate, median},
+    measure::{Load, Path, Rate},
     peers::{Forwarding, Jool, KernelTunnel, Nftables, Redirect, Tayga, Tundra},
+    statistics::median,
 };
 
 /// The times of sending before the first count, which fills caches, and of a count. The clock's time is the processor's

@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, fs};
 
-use super::{Figure, Measurement, packets::subscribers};
+use super::{Figure, Measurement, packets::subscribers, turns::Effort};
 use crate::{
     LabError, Result,
     device::Started,
     isthmus::{self, Engine, Isthmus, Mechanism},
-    measure::{Effort, Path},
+    measure::Path,
     process::Process,
 };
 

@@ -12,6 +12,7 @@ mod references;
 mod report;
 mod rivals;
 mod rows;
+mod turns;
 
 use std::{path::Path, time::Duration};
 
@@ -19,8 +20,9 @@ pub use profile::Profile;
 pub use references::{Reference, references};
 pub use report::{Figure, HEADING, Measurement, Report, RowReport, RowResult};
 pub use rows::{Row, Target};
+pub use turns::Effort;
 
-use crate::{Result, measure::Effort, process};
+use crate::{Result, process};
 
 /// The thoroughness of a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,17 +3,21 @@
 use super::{
     Figure, Measurement,
     profile::{Busy, Cores},
+    turns::{Effort, interleave},
 };
 use crate::{
     LabError, Result,
+    cores::{GATEWAY_CPU, TESTER_CPU},
     device::{Device, Started},
     generator::{FIRST_PORT, Order, PORT, Pace},
     isthmus::{Engine, Isthmus, Mechanism},
-    leftovers::ConntrackLimit,
-    measure::{Effort, GATEWAY_CPU, Load, Path, TESTER_CPU, interleave, median},
+    measure::{Load, Path},
     packet::{Ends, Packet},
     peers::{Forwarding, Nftables, Tayga},
-    plan, tools,
+    plan,
+    statistics::median,
+    sweep::ConntrackLimit,
+    tools,
     topology::{Neighbours, Network, Offloads, Topology},
 };
 

@@ -5,11 +5,12 @@ use super::{
     bulk::{Bulk, compare},
     crossings::instances::{AFTR_OF_ONE, B4, MAP_E_BR_OF_ONE, MAP_E_CE, MAP_T_BR_OF_ONE, MAP_T_CE},
     profile::Busy,
+    turns::Effort,
 };
 use crate::{
     Result,
+    cores::{GATEWAY_CPU, TESTER_CPU},
     isthmus::{Engine, Instance, Isthmus, Mechanism},
-    measure::{Effort, GATEWAY_CPU, TESTER_CPU},
     plan,
     topology::{BR, GATEWAY, Offloads, Topology},
 };

@@ -11,10 +11,9 @@ use std::{
 
 use serde::Serialize;
 
-use super::Row;
+use super::{Row, turns::Effort};
 use crate::{
     LabError, Result, leftovers,
-    measure::Effort,
     process::{self, Process},
 };
 

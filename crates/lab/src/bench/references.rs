@@ -4,12 +4,13 @@ use super::{
     Figure,
     bulk::Bulk,
     dns::{DnsPair, UNBOUND},
+    turns::Effort,
 };
 use crate::{
     Result,
     device::Device,
     generator::Pace,
-    measure::{Effort, Load, Path},
+    measure::{Load, Path},
     peers::{Forwarding, Nftables, Redirect, Tayga},
     plan, tools,
     topology::{Neighbours, Offloads, Topology},

@@ -4,11 +4,13 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{Profile, Row, Target, Thoroughness};
+use super::{
+    Profile, Row, Target, Thoroughness,
+    turns::{Compared, Effort, interleave},
+};
 use crate::{
     Result,
     machine::{self, Machine},
-    measure::{Compared, Effort, interleave},
 };
 
 /// A figure with its unit.

@@ -10,10 +10,10 @@ use super::{
     crossings::{CROSSINGS, Crossing},
     packets,
     profile::Busy,
+    turns::Effort,
 };
 use crate::{
     LabError, Result, isthmus,
-    measure::Effort,
     peers::KernelTunnel::{self, Ip6tnl, Sit},
     process,
 };

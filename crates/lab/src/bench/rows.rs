@@ -11,11 +11,9 @@ use super::{
     pairs::{PAIRS, Pair},
     profile::Busy,
     rivals::{RIVALS, Rival},
+    turns::Effort,
 };
-use crate::{
-    Result,
-    measure::{Effort, Path},
-};
+use crate::{Result, measure::Path};
 
 /// The target of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -6,7 +6,7 @@ use super::{
     relation::Relation::{Below, NotAbove, Times},
 };
 use crate::{
-    measure::median,
+    statistics::median,
     summary::{Figure, Line, Summary},
 };
 

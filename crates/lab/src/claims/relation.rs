@@ -1,7 +1,7 @@
 //! The relation of two sets of values, by an interval of their ratio.
 
 use super::{ALIKE, Comparison, Found};
-use crate::{measure::median, statistics::Shift};
+use crate::{shift::Shift, statistics::median};
 
 /// The most by which counts of instructions differ from run to run, as a share: those of processes.
 const REPEATS: f64 = 0.01;

@@ -6,7 +6,7 @@ use super::{
     relation::Relation::{Alike, Below, NotAbove},
 };
 use crate::{
-    measure::median,
+    statistics::median,
     summary::{Figure, Line, Summary},
 };
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::{
     results::{Better, Quantity, Run},
-    statistics::Shift,
+    shift::Shift,
     summary::{ExperimentSummary, Figure, Line, Summary},
 };
 

@@ -15,9 +15,9 @@ use std::{
 use super::subject::{Ends, HostTunnel, ours};
 use crate::{
     Result,
+    cores::GATEWAY_CPU,
     device::Started,
     isthmus::{Engine, Keys, LINK},
-    measure::GATEWAY_CPU,
     netns::Namespace,
     plan,
     topology::{HOST4, HOST6, Neighbours, Network, Offloads, Topology},

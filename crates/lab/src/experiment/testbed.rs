@@ -15,9 +15,9 @@ use super::{
 };
 use crate::{
     Result, bound,
+    cores::GATEWAY_CPU,
     device::Started,
     isthmus::Instance,
-    measure::GATEWAY_CPU,
     netns::Namespace,
     plan,
     process::Process,

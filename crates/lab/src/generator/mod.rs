@@ -26,10 +26,10 @@ use isthmus_abi::lab::generator::{
     self as abi, Configuration, Differences, FINE, Frame, Places, Progress,
 };
 use isthmus_engine::bpf::Plain;
-use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::{
     Result,
+    cores::pin,
     netns::Namespace,
     place::Place,
     programs::{self, bpf},
@@ -322,11 +322,4 @@ fn live_frames(program: &Xdp, frame: &[u8], times: u32, batch: u32) -> Result<()
         .test_run(options)
         .map(drop)
         .map_err(|problem| bpf("live frames", problem))
-}
-
-/// Binds this thread to one CPU.
-pub fn pin(cpu: usize) -> Result<()> {
-    let mut set = CpuSet::new();
-    set.set(cpu);
-    sched_setaffinity(None, &set).map_err(|errno| bpf("CPU affinity", errno))
 }

@@ -27,7 +27,7 @@ pub use samples::{MOST_SAMPLES, Raw, Sampled, Samples};
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{median, median_interval, spread};
+use crate::statistics::{median, median_interval, spread};
 
 /// The version of this format. A directory of a later version is refused, and of one before [`OLDEST`].
 pub const FORMAT: u32 = 2;

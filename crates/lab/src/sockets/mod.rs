@@ -28,8 +28,12 @@ use std::{
 use rustix::{io::Errno, net::sockopt::set_socket_recv_buffer_size_force, thread::gettid};
 
 use crate::{
-    LabError, Result, generator::pin, measure::GATEWAY_CPU, netns::Namespace, process,
-    topology::Network, wire::Tap,
+    LabError, Result,
+    cores::{GATEWAY_CPU, pin},
+    netns::Namespace,
+    process,
+    topology::Network,
+    wire::Tap,
 };
 
 /// The receive buffer of a socket, in bytes as the kernel counts them: enough for the time in which a gateway has the

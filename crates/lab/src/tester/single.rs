@@ -10,10 +10,11 @@ use super::{
 };
 use crate::{
     Result,
+    cores::GATEWAY_CPU,
     device::{Device, Started},
-    measure::{GATEWAY_CPU, median},
     peers::Redirect,
     plan,
+    statistics::median,
     topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
 };
 

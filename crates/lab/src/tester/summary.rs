@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{median, percentile};
+use crate::statistics::{median, percentile};
 
 /// Median and percentiles of repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

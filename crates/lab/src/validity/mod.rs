@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::{
     LabError, Result,
-    measure::{GATEWAY_CPU, TESTER_CPU},
+    cores::{GATEWAY_CPU, TESTER_CPU},
     results::{Files, Pinned, Rules, Tolerances},
 };
 

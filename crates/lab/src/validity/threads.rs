@@ -34,7 +34,7 @@ fn allowed(status: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generator::pin;
+    use crate::cores::pin;
 
     #[test]
     fn a_bound_thread_is_on_its_core() {

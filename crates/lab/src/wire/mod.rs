@@ -35,4 +35,4 @@ pub(crate) use thread::{Cable, Plug};
 
 /// The CPU of the thread that moves the frames. The kernel and XDP handle the frames on it too. It is the generator's
 /// CPU, which user-space gateways do not use.
-pub const CPU: usize = crate::measure::TESTER_CPU;
+pub const CPU: usize = crate::cores::TESTER_CPU;

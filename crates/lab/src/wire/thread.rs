@@ -19,7 +19,7 @@ use super::{
     medium::Direction,
     port::Port,
 };
-use crate::{LabError, Result, generator::pin, netns::Namespace};
+use crate::{LabError, Result, cores::pin, netns::Namespace};
 
 /// The length of a frame beyond its MTU: Ethernet's header and a VLAN tag.
 const BEYOND_MTU: usize = 18;

@@ -7,7 +7,10 @@ use super::{
     http::Connection,
 };
 use crate::{
-    LabError, Result, generator::pin, measure::TESTER_CPU, results::Point, services::Files,
+    LabError, Result,
+    cores::{TESTER_CPU, pin},
+    results::Point,
+    services::Files,
     validity::persistent,
 };
 

@@ -10,8 +10,7 @@ use std::{
 use super::super::{profile::Profile, testbed::Testbed};
 use crate::{
     LabError, Result,
-    generator::pin,
-    measure::TESTER_CPU,
+    cores::{TESTER_CPU, pin},
     plan,
     results::{Point, SearchLimits, Width},
     services::{NAMES, WILD, numbered_name},

@@ -5,9 +5,9 @@ use std::{net::UdpSocket, time::Duration};
 use super::super::{profile::Profile, subject::Setup, testbed::Testbed};
 use crate::{
     LabError, Result,
-    measure::median,
     provider::{CORE, CORE_LINKS},
     results::Point,
+    statistics::median,
     topology::HOST_INTERFACE,
     wire::{Counts, Tap},
 };

@@ -24,7 +24,7 @@ use isthmus_engine::{
 use isthmus_gateway::{capture, config};
 
 use super::super::{journal::Journal, profile::Profile, subject::Subject};
-use crate::{LabError, Result, measure::median, plan, results::Point};
+use crate::{LabError, Result, plan, results::Point, statistics::median};
 
 /// The repetitions between two readings of the clock.
 const BATCH: u32 = 2000;

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     Result,
-    measure::TESTER_CPU,
+    cores::TESTER_CPU,
     results::Point,
     services,
     tools::{self, Direction, Traffic, Until},

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     LabError, Result,
-    measure::TESTER_CPU,
+    cores::TESTER_CPU,
     results::{Gap, Point},
     services,
     tools::{self, Direction, Traffic, Transfer, Until},

@@ -8,12 +8,12 @@ use maud::{Markup, html};
 use super::Shown;
 use crate::{
     amount::{self, Unit},
-    measure::median,
     report::{
         style::{Look, is_native},
         words,
     },
     results::{Better, Quantity, SubjectInfo},
+    statistics::median,
     summary::{ExperimentSummary, Figure, Line, Summary},
 };
 

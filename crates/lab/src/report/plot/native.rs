@@ -4,9 +4,9 @@ use maud::{Markup, html};
 
 use super::{Shows, frame::Frame};
 use crate::{
-    measure::median,
     report::words,
     results::{Axis, Quantity},
+    statistics::median,
     summary::Line,
 };
 

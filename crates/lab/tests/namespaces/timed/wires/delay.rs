@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use isthmus_lab::{
-    measure::median,
     sockets::pingpong::{PingPong, Protocol},
+    statistics::median,
     topology::{Neighbours, Offloads, Topology},
     wire::Ethernet,
 };

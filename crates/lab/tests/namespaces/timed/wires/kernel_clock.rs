@@ -4,11 +4,12 @@
 use std::{fs, time::Duration};
 
 use isthmus_lab::{
-    LabError, Result, leftovers,
-    measure::{GATEWAY_CPU, median},
-    plan,
+    LabError, Result,
+    cores::GATEWAY_CPU,
+    leftovers, plan,
     process::{self, Process},
     sockets::pingpong::{PingPong, Protocol},
+    statistics::median,
     topology::{HOST_INTERFACE, HOST4, HOST6, Network},
     wire::Ethernet,
 };

@@ -15,12 +15,12 @@ use std::{net::IpAddr, time::Duration};
 use isthmus_lab::{
     LabError, Result,
     bound::{self, Mtu, Payload, Rate, TcpOptions, Transport},
-    measure::median,
     plan,
     sockets::{
         Host, Pair,
         pingpong::{Delay, Exchange, PingPong, Protocol, Series},
     },
+    statistics::median,
     topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
     wire::{Ethernet, Medium},
 };

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use isthmus_lab::{
     LabError,
+    cores::GATEWAY_CPU,
     device::Device,
     isthmus::{Engine, Isthmus, Mechanism},
-    measure::GATEWAY_CPU,
     peers::Tayga,
     plan,
     sockets::{Host, Pair, pingpong::Protocol},
