@@ -11,7 +11,8 @@ use isthmus_lab::{
     generator::{FrameSize, Pace},
     measure::{Load, Path},
     packet::Form,
-    peers::{Fault, Faulty, Forwarding, Redirect},
+    peers::{Fault, Faulty, Forwarding},
+    redirect::Redirect,
     tester::{
         Ceiling, Extent, Flows, Phases, Port, SingleDevice, Streams, Summary, Tester, Tolerance,
         Traffic, Trial, flows,

@@ -6,7 +6,7 @@
 //! * [`machine`], [`cores`]: the machine under all this, and who runs on which core
 //! * [`interfaces`]: MTUs and offloads as they are
 //! * [`leftovers`], [`sweep`]: names and files that tell whose they are, and the removal of what an interrupted lab left
-//! * [`packet`], [`generator`], [`sink`]: small UDP packets, made and counted in XDP
+//! * [`packet`], [`generator`], [`sink`], [`redirect`]: small UDP packets, made, counted and passed on in XDP
 //! * [`mod@tester`]: tagged frames, the fate of each, and the benchmarks of RFC 8219 and RFC 9693
 //! * [`outside`]: a device between two of the machine's own interfaces
 //! * [`sockets`]: delay and throughput as the applications of two hosts see them
@@ -64,6 +64,7 @@ pub mod process;
 pub mod programs;
 pub mod provider;
 pub mod random;
+pub mod redirect;
 pub mod report;
 pub mod results;
 pub mod services;

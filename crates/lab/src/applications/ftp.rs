@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{PATIENCE, REACH};
+use super::limits::{PATIENCE, REACH};
 use crate::{LabError, Result, services::PAGE};
 
 /// The port of the control connection.

@@ -6,6 +6,7 @@
 
 pub mod everyday;
 mod ftp;
+mod limits;
 mod servers;
 mod unasked;
 mod vpn;
@@ -25,12 +26,9 @@ use crate::{
     services::{self, PAGE, WEB_NAME},
     tools::{self, Direction, Traffic, Until},
 };
+use limits::PATIENCE;
 use servers::{FILE, Servers};
 
-/// The time that an application has on a busy machine, if it is expected to work.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// The time that a host waits for another one that may be unreachable.
-const REACH: Duration = Duration::from_millis(700);
 /// The share of lost datagrams that a call tolerates, in percent.
 const LOST: f64 = 5.0;
 

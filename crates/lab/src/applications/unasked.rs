@@ -7,7 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Call, PATIENCE, REACH, Trouble};
+use super::{
+    Call, Trouble,
+    limits::{PATIENCE, REACH},
+};
 use crate::{LabError, netns::Namespace};
 
 /// The port at which the server sees the client's address, and the port at which the client waits for the server.

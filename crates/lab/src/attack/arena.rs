@@ -8,7 +8,7 @@
 //! ```
 
 use std::{
-    net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6},
+    net::{Ipv4Addr, Ipv6Addr, SocketAddrV4},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -16,10 +16,11 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    echo, names,
+    echo,
+    flows::{self, Flows},
+    names,
     outcome::Refusals,
     responder::Responder,
-    victim::{self, Flows},
 };
 use crate::{
     LabError, Result,
@@ -167,7 +168,7 @@ impl Arena {
 fn await_answer(attacker: &Namespace, gateway: &Gateway) -> Result<SocketAddrV4> {
     let begun = Instant::now();
     loop {
-        let outside = attacker.enter(|| Ok(victim::outside(plan::HOST6)))?;
+        let outside = attacker.enter(|| Ok(flows::outside(plan::HOST6)))?;
         match outside {
             Some(outside) => return Ok(outside),
             None if begun.elapsed() < START => {}
@@ -184,7 +185,7 @@ fn await_answer(attacker: &Namespace, gateway: &Gateway) -> Result<SocketAddrV4>
 /// Returns an address of the victim that does not share the attacker's outside address, if there is one.
 fn choose_victim(victim: &Namespace, attackers: SocketAddrV4) -> Result<Ipv6Addr> {
     let other = |address: &Ipv6Addr| {
-        let outside = victim::outside(*address);
+        let outside = flows::outside(*address);
         outside.is_some_and(|outside| outside.ip() != attackers.ip())
     };
     let found = victim.enter(|| Ok((0..CANDIDATES).map(customer).find(other)))?;
@@ -195,11 +196,6 @@ fn choose_victim(victim: &Namespace, attackers: SocketAddrV4) -> Result<Ipv6Addr
 pub(super) fn customer(number: u16) -> Ipv6Addr {
     let network = u128::from(number) << 64;
     Ipv6Addr::from_bits(CUSTOMERS.to_bits() | network | 6)
-}
-
-/// The server's echo service, as IPv6 hosts see it.
-pub(super) fn echo_from_inside() -> SocketAddrV6 {
-    SocketAddrV6::new(plan::embed(plan::HOST4), echo::PORT, 0, 0)
 }
 
 fn topology() -> Topology {

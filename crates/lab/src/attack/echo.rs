@@ -2,15 +2,20 @@
 
 use std::{
     io,
-    net::{Ipv4Addr, SocketAddrV4},
+    net::{Ipv4Addr, SocketAddrV4, SocketAddrV6},
 };
 
-use crate::LabError;
+use crate::{LabError, plan};
 
 /// The port of the service (RFC 862).
 pub(super) const PORT: u16 = 7;
 /// The octets that an answer is longer than its question: an IPv4 address and a port.
 const ENDPOINT: usize = 6;
+
+/// The server's echo service, as IPv6 hosts see it.
+pub(super) fn from_inside() -> SocketAddrV6 {
+    SocketAddrV6::new(plan::embed(plan::HOST4), PORT, 0, 0)
+}
 
 /// Returns the answer to a question from this endpoint.
 pub(super) fn answer(question: &[u8], from: SocketAddrV4) -> Option<Vec<u8>> {

@@ -1,12 +1,6 @@
 //! Frames on the gateway's link that are for another machine.
 
-use super::{
-    Assault, Attack, ENGINES, Gain,
-    arena::{self, Arena},
-    echo,
-    flood::Rate,
-    victim,
-};
+use super::{Assault, Attack, ENGINES, Gain, arena::Arena, echo, flood::Rate, flows};
 use crate::{
     Result, plan,
     topology::{HOST_INTERFACE, mac},
@@ -37,10 +31,10 @@ fn translated(arena: &Arena) -> Result<Gain> {
     for other in OTHERS {
         address_frames_to(arena, other)?;
         got += attacker.enter(|| {
-            let server = arena::echo_from_inside();
-            let socket = victim::bind(plan::HOST6, server).map_err(problem)?;
+            let server = echo::from_inside();
+            let socket = flows::bind(plan::HOST6, server).map_err(problem)?;
             let question = |number: u32| number.to_be_bytes().into();
-            Ok(victim::answers(&socket, QUESTIONS, question, |_| true))
+            Ok(flows::answers(&socket, QUESTIONS, question, |_| true))
         })?;
     }
     address_frames_to(arena, &mac(0, 1))?;

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use super::{Assault, Attack, ENGINES, flood::Rate, packets, victim::Service};
+use super::{Assault, Attack, ENGINES, flood::Rate, outcome::Service, packets};
 use crate::{packet::Ends, plan, random::Random};
 
 /// The attack of strangers.

@@ -7,8 +7,8 @@ use super::{
     arena::Arena,
     fill,
     flood::{Packets, Rate},
+    outcome::Service,
     packets, spray,
-    victim::Service,
 };
 use crate::Result;
 

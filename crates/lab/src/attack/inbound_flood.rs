@@ -3,13 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use super::{
-    Assault, Attack, ENGINES, Side,
-    arena::Arena,
-    echo,
-    flood::Rate,
-    packets,
-    server::Server,
-    victim::{self, Service},
+    Assault, Attack, ENGINES, Side, arena::Arena, echo, flood::Rate, flows, outcome::Service,
+    packets, server::Server,
 };
 use crate::{Result, packet::Ends, plan, random::Random};
 
@@ -76,8 +71,8 @@ fn to_server(arena: &Arena) -> Result<Assault> {
 fn to_accomplice(arena: &Arena) -> Result<Assault> {
     let open = || {
         let problem = |source| echo::problem("accomplice", source);
-        let socket = victim::connect(plan::HOST6).map_err(problem)?;
-        let outside = victim::ask(&socket, &[0; 32]);
+        let socket = flows::connect(plan::HOST6).map_err(problem)?;
+        let outside = flows::ask(&socket, &[0; 32]);
         let outside = outside.ok_or_else(|| problem(std::io::ErrorKind::TimedOut.into()))?;
         Ok((socket, outside))
     };

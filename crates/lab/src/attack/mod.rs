@@ -8,6 +8,7 @@ mod arena;
 mod echo;
 mod fill;
 mod flood;
+mod flows;
 mod foreign_frames;
 mod fragments;
 mod full_address;
@@ -44,11 +45,10 @@ use crate::{
 
 pub use self::{
     flood::{Flood, Packets, Rate},
-    outcome::{Gain, Refusals, Row, Sample},
+    outcome::{Gain, Refusals, Row, Sample, Service},
     packets::datagram,
     report::{Report, read, write},
     table::{HEADING, MARK, page},
-    victim::Service,
 };
 
 /// All engines.

@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use isthmus_core::wire::icmpv6::NEIGHBOUR_SOLICITATION;
 
-use super::{Assault, Attack, DNS64, ENGINES, arena::Arena, flood::Rate, victim::Service};
+use super::{Assault, Attack, DNS64, ENGINES, arena::Arena, flood::Rate, outcome::Service};
 use crate::{Result, plan};
 
 /// The attack.

@@ -1,6 +1,6 @@
 //! One subscriber opens new flows as fast as its link carries them.
 
-use super::{Assault, Attack, ENGINES, flood::Rate, packets, victim::Service};
+use super::{Assault, Attack, ENGINES, flood::Rate, outcome::Service, packets};
 
 /// The attack.
 pub(super) const ATTACK: Attack = Attack {

@@ -2,13 +2,7 @@
 
 use std::net::SocketAddrV6;
 
-use super::{
-    Assault, Attack, ENGINES, Gain,
-    arena::{self, Arena},
-    echo,
-    flood::Rate,
-    names, victim,
-};
+use super::{Assault, Attack, ENGINES, Gain, arena::Arena, echo, flood::Rate, flows, names};
 use crate::{Result, isthmus::Engine, plan};
 
 /// The attack on the NAT64.
@@ -38,7 +32,7 @@ pub(super) const RESOLVER: Attack = Attack {
 const QUESTIONS: u32 = 100;
 
 fn relayed(arena: &Arena) -> Result<Gain> {
-    let server = arena::echo_from_inside();
+    let server = echo::from_inside();
     got(
         arena,
         server,
@@ -61,8 +55,8 @@ fn got(
 ) -> Result<Gain> {
     let problem = |source| echo::problem("stranger", source);
     let got = arena.stranger()?.enter(|| {
-        let socket = victim::bind(plan::HOST4_AS_IPV6, server).map_err(problem)?;
-        Ok(victim::answers(&socket, QUESTIONS, question, is_wanted))
+        let socket = flows::bind(plan::HOST4_AS_IPV6, server).map_err(problem)?;
+        Ok(flows::answers(&socket, QUESTIONS, question, is_wanted))
     })?;
     Ok(Gain {
         what: "answers to a stranger".into(),

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{flood::Rate, victim::Service};
+use super::flood::Rate;
 
 /// The share of a victim's questions that an attack may cost.
 const MOST_LOSS: f64 = 0.01;
@@ -13,6 +13,43 @@ const MOST_DELAY: f64 = 2.0;
 
 /// The gateway's counters of packets and requests that it refused, by their names.
 pub type Refusals = BTreeMap<String, u64>;
+
+/// A service that a victim asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Service {
+    /// An answer through a session that was there before.
+    Echo,
+    /// The same with 4000 octets, in fragments.
+    Fragments,
+    /// An answer through a session that it opens for it.
+    Open,
+    /// The same, each time as another subscriber, whom the gateway has not seen before.
+    Newcomer,
+    /// A mapping by PCP, which it gives back.
+    Mapping,
+    /// The address of a name, each time another one, by UDP.
+    Name,
+    /// The same by TCP.
+    NameByTcp,
+    /// The metrics.
+    Metrics,
+}
+
+impl std::fmt::Display for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Echo => "echo",
+            Self::Fragments => "fragments",
+            Self::Open => "new session",
+            Self::Newcomer => "newcomer",
+            Self::Mapping => "PCP",
+            Self::Name => "DNS",
+            Self::NameByTcp => "DNS, TCP",
+            Self::Metrics => "metrics",
+        })
+    }
+}
 
 /// A victim's questions in a window, and how soon they were answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -7,8 +7,8 @@ use super::{
     arena::Arena,
     fill,
     flood::{Packets, Rate},
+    outcome::Service,
     packets, ports,
-    victim::Service,
 };
 use crate::{Result, packet::Ends, plan};
 

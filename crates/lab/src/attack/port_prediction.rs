@@ -1,6 +1,6 @@
 //! A host that foretells the outside ports of others from its own.
 
-use super::{Assault, Attack, ENGINES, Gain, arena::Arena, echo, flood::Rate, predict, victim};
+use super::{Assault, Attack, ENGINES, Gain, arena::Arena, echo, flood::Rate, flows, predict};
 use crate::{
     Result,
     cores::{GATEWAY_CPU, cpu, pin},
@@ -30,7 +30,7 @@ fn foretold(arena: &Arena) -> Result<Gain> {
     let missing = |_| echo::problem("attacker", std::io::ErrorKind::TimedOut.into());
     let open = |count: usize, address| -> Result<Vec<u16>> {
         pin(cpu(GATEWAY_CPU))?;
-        let ports = (0..count).map(|_| victim::outside(address).map(|outside| outside.port()));
+        let ports = (0..count).map(|_| flows::outside(address).map(|outside| outside.port()));
         ports.collect::<Option<_>>().ok_or(()).map_err(missing)
     };
     let own = arena.attacker()?.enter(|| open(OWN, plan::HOST6))?;

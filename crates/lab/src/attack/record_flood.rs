@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs, net::SocketAddrV4, thread, time::Duration};
 
 use serde_json::Value;
 
-use super::{Assault, Attack, ENGINES, Gain, arena::Arena, flood::Rate, packets, victim::Service};
+use super::{Assault, Attack, ENGINES, Gain, arena::Arena, flood::Rate, outcome::Service, packets};
 use crate::{LabError, Result};
 
 /// The attack.

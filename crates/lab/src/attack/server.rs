@@ -11,10 +11,7 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    arena,
-    echo::{self, problem},
-};
+use super::echo::{self, problem};
 use crate::{
     Result,
     cores::{GATEWAY_CPU, cpu, pin},
@@ -70,7 +67,7 @@ fn open(address: Ipv6Addr) -> io::Result<(UdpSocket, SocketAddrV4)> {
     socket.set_read_timeout(Some(Duration::from_millis(50)))?;
     let mut answer = [0; 64];
     for _ in 0..TRIES {
-        socket.send_to(&QUESTION, arena::echo_from_inside())?;
+        socket.send_to(&QUESTION, echo::from_inside())?;
         if let Ok(length) = socket.recv(&mut answer)
             && let Some(outside) = echo::endpoint(&QUESTION, &answer[..length])
         {

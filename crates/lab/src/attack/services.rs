@@ -11,8 +11,9 @@ use super::{
     arena::{self, Arena},
     echo,
     flood::Rate,
-    names, packets,
-    victim::Service,
+    names,
+    outcome::Service,
+    packets,
 };
 use crate::{Result, isthmus::Engine, packet::Ends, plan};
 

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use super::{Assault, Attack, ENGINES, arena::Arena, flood::Rate, packets, victim::Service};
+use super::{Assault, Attack, ENGINES, arena::Arena, flood::Rate, outcome::Service, packets};
 use crate::{Result, packet::Ends, plan, random::Random};
 
 /// The attack.

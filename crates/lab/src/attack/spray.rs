@@ -7,8 +7,8 @@ use super::{
     arena::Arena,
     fill,
     flood::{Packets, Rate},
+    outcome::Service,
     packets,
-    victim::Service,
 };
 use crate::Result;
 

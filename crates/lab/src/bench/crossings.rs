@@ -6,16 +6,13 @@
 
 pub(super) mod instances;
 
-use std::{
-    fmt::Write,
-    net::{Ipv4Addr, Ipv6Addr},
-};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde_json::Value;
 
 use self::instances::{
     AFTR, B4, CLAT, FOUR_IN_SIX, LWAFTR, LWB4, MAP_E_BR, MAP_E_CE, MAP_T_BR, MAP_T_CE, ROOMY_CLAT,
-    SIX_IN_FOUR, SIX_RD_BR, SIX_RD_CE, SIX_TO_FOUR,
+    SIX_IN_FOUR, SIX_RD_BR, SIX_RD_CE, SIX_TO_FOUR, SOFTWIRES, psid, softwire,
 };
 use crate::{
     LabError, Result,
@@ -35,8 +32,6 @@ use crate::{
 
 /// The flows of most rows; at a BR, each belongs to another customer.
 const FLOWS: u32 = 1000;
-/// The flows of the others.
-const MILLION: u32 = 1 << 20;
 
 /// A direction through a mechanism.
 #[derive(Debug)]
@@ -86,7 +81,7 @@ const fn crossing(
 impl Crossing {
     /// Changes it to a million flows in random order.
     const fn a_million(mut self) -> Self {
-        self.flows = MILLION;
+        self.flows = SOFTWIRES;
         self.order = Order::Random;
         self
     }
@@ -199,11 +194,6 @@ fn ce_v4(number: u32) -> Ipv4Addr {
     Ipv4Addr::new(203, 0, 113, (number >> 8) as u8)
 }
 
-/// Returns the PSID of that CE.
-fn psid(number: u32) -> u16 {
-    (number & 0xff) as u16
-}
-
 /// Returns a port of that CE: after an offset of 6 bits, 8 bits of PSID (RFC 7597 section 5.1).
 fn ce_port(number: u32) -> u16 {
     1 << 10 | psid(number) << 2
@@ -221,27 +211,9 @@ fn ce_v6(number: u32) -> Ipv6Addr {
 /// flows.
 const MAP_CE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 5, 0x1230, 0, 0xcb00, 0x7112, 3);
 
-/// Returns the softwire with this number: a shared IPv4 address, and the address of the lwB4.
-fn softwire(number: u32) -> (Ipv4Addr, Ipv6Addr) {
-    let shared = Ipv4Addr::new(198, 19, 0, 0).to_bits() + (number >> 8);
-    let first = Ipv6Addr::new(0x2001, 0xdb8, 0x50, 0, 0, 0, 0, 1).to_bits();
-    let b4 = first + (u128::from(number) << 64);
-    (shared.into(), b4.into())
-}
-
 /// Returns a port of that softwire, by the same rule.
 fn softwire_port(number: u32) -> u16 {
     ce_port(number)
-}
-
-/// Returns the binding table of all softwires: lwB4, IPv4 address, PSID.
-fn softwires() -> String {
-    let mut table = String::new();
-    for number in 0..MILLION {
-        let (address, b4) = softwire(number);
-        let _ = writeln!(table, "{b4},{address},{}", psid(number));
-    }
-    table
 }
 
 /// Returns a packet from the IPv4 host behind a CE.

@@ -20,7 +20,8 @@ use crate::{
     experiment::measure::steps,
     generator::Pace,
     measure::{Load, Path, Rate},
-    peers::{Forwarding, Jool, KernelTunnel, Nftables, Redirect, Tayga, Tundra},
+    peers::{Forwarding, Jool, KernelTunnel, Nftables, Tayga, Tundra},
+    redirect::Redirect,
     statistics::median,
 };
 

@@ -11,8 +11,10 @@ use crate::{
     device::Device,
     generator::Pace,
     measure::{Load, Path},
-    peers::{Forwarding, Nftables, Redirect, Tayga},
-    plan, tools,
+    peers::{Forwarding, Nftables, Tayga},
+    plan,
+    redirect::Redirect,
+    tools,
     topology::{Neighbours, Offloads, Topology},
 };
 

@@ -1,11 +1,9 @@
 //! The definition of an experiment.
 
-use super::{journal::Journal, profile::Profile, subject::Subject, testbed::Testbed};
+use super::{journal::Journal, links::Links, profile::Profile, subject::Subject, testbed::Testbed};
 use crate::{
     Result,
-    bound::Rate,
     results::{Axis, ExperimentInfo, Point, Quantity, Scale},
-    wire::{Ethernet, Medium},
 };
 
 /// An experiment that can be carried out.
@@ -31,33 +29,6 @@ pub struct Experiment {
     pub how: How,
     /// The length of one trial, in seconds: an estimate for as long as no trial has been run.
     pub takes: fn(Profile) -> f64,
-}
-
-/// The links of a network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Links {
-    /// Links at the speed of the machine.
-    Unlimited,
-    /// Ethernet of this many megabits per second.
-    Ethernet(u32),
-}
-
-impl Links {
-    /// Returns their rate, if they have one.
-    pub fn rate(self) -> Option<Rate> {
-        match self {
-            Self::Unlimited => None,
-            Self::Ethernet(megabits) => Rate::new(u64::from(megabits) * 1_000_000).ok(),
-        }
-    }
-
-    /// Returns the medium of the links.
-    pub fn medium(self) -> Medium {
-        match self.rate() {
-            None => Medium::Veth,
-            Some(rate) => Medium::Ethernet(Ethernet::new(rate)),
-        }
-    }
 }
 
 /// The way of measuring.

@@ -3,7 +3,7 @@
 //! * [`definition`]: an experiment: its quantity, its axis, its method and the subjects it is for
 //! * [`papers`]: the experiments of the five papers; [`standards`]: those of RFC 8219; [`stateful`]: those of RFC 9693
 //! * [`subject`]: an implementation of a mechanism in its network; [`mod@subjects`]: the list of all
-//! * [`testbed`]: the network of a subject, built and running
+//! * [`testbed`]: the network of a subject, built and running, over [`links`]
 //! * [`mod@measure`]: the measurements
 //! * [`journal`]: everything that was measured for a trial, whether it counts or not
 //! * [`profile`]: how thorough a run is
@@ -12,6 +12,7 @@
 pub mod definition;
 mod hosts;
 pub mod journal;
+pub mod links;
 pub mod measure;
 pub mod papers;
 pub mod plan;

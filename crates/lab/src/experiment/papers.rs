@@ -7,12 +7,13 @@
 //! * 004: Yu, Carpenter, Brownlee 2010: NAT64, NAT-PT and a proxy
 
 use super::{
-    definition::{Experiment, How, Links},
+    definition::{Experiment, How},
+    links::Links,
     measure::{
         applications, connections, delay, dns64, files, frames, overhead, ping, steps, tcp, udp,
     },
     profile::Profile,
-    standards,
+    standards::{self, WIRES},
     subject::{Carries, Setup, Subject},
     testbed::Testbed,
 };
@@ -21,8 +22,6 @@ use crate::{
     results::{Point, Quantity, Scale},
 };
 
-pub(super) const WIRES: &str =
-    "veth pairs; packets as large as the MTU at most and with whole checksums, as on a wire";
 const LOAD: &str = "UDP, 100 Mb/s of payload. `udp`: by the tester, which sends each datagram when it is due; if it \
     could not, or others had the cores, the trial is void. `iperf3`: the second opinion, where it could send the load \
     (for tunnels that begin in hosts, `udp` is iperf3). Sender, receiver and what runs in softirq are on one core, gateways \

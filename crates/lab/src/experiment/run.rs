@@ -3,9 +3,10 @@
 use std::time::Instant;
 
 use super::{
-    definition::{Experiment, How, Links},
+    definition::{Experiment, How},
     experiments,
     journal::Journal,
+    links::Links,
     profile::Profile,
     subject::Subject,
     subjects,

@@ -6,9 +6,9 @@
 //! subject. It leaves the other tests out unless they are named: they take seconds for each subject.
 
 use super::{
-    definition::{Experiment, How, Links},
+    definition::{Experiment, How},
+    links::Links,
     measure::frames::{self, delay, loss, outage, throughput},
-    papers::WIRES,
     profile::Profile,
 };
 use crate::results::{Quantity, Scale};
@@ -16,6 +16,8 @@ use crate::results::{Quantity, Scale};
 const FRAME: Option<(&str, &str, Scale)> = Some(("frame", "octets", Scale::Linear));
 
 /// The method of rates without loss.
+pub(super) const WIRES: &str =
+    "veth pairs; packets as large as the MTU at most and with whole checksums, as on a wire";
 pub(super) const NDR: &str = "Tagged UDP frames of 100 flows, which make their sessions themselves, from an XDP program at the one \
     host; another at the other host tells which are lost, late by more than 100 ms (smoke: 50 ms, rfc: 1 s), changed, doubled \
     or out of order. The highest rate without any loss (`both ways`: of each of two hosts that send at once, on a core each): by MLRsearch in trials of 100 ms (smoke: by halves to a fifth, 20 and \

@@ -1,16 +1,16 @@
 //! The testbed: a subject in its network, running.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{
+    any::{Any, TypeId},
+    collections::HashMap,
+    net::IpAddr,
+    sync::Arc,
+};
 
 use super::{
-    definition::Links,
     hosts,
     journal::Journal,
-    measure::{
-        files::Fetched,
-        frames::{delay::Timed, throughput::Found},
-        udp::Offered,
-    },
+    links::Links,
     subject::{Carries, Endpoint, Setup, Subject, of},
 };
 use crate::{
@@ -33,14 +33,8 @@ use crate::{
 /// A running subject between two hosts; dropping it removes everything.
 #[derive(Debug)]
 pub struct Testbed {
-    /// Results of a measurement that serves several experiments.
-    pub(super) offered: Offered,
-    /// Files, likewise.
-    pub(super) fetched: Vec<Fetched>,
-    /// Rates without loss, likewise.
-    pub(super) found: Vec<Found>,
-    /// Delays, likewise.
-    pub(super) timed: Vec<Timed>,
+    /// The results of measurements that serve several experiments, each of a type of its own.
+    kept: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
     /// The bounds there and back, if links have a rate.
     bounds: Option<[bound::Path; 2]>,
     /// The places that the current measurement has left out.
@@ -148,10 +142,7 @@ impl Testbed {
             }
         };
         Ok(Self {
-            offered: Offered::default(),
-            fetched: Vec::new(),
-            found: Vec::new(),
-            timed: Vec::new(),
+            kept: HashMap::new(),
             gaps: Vec::new(),
             journal: Journal::default(),
             bounds: links.rate().map(|rate| subject.paths(rate)),
@@ -249,6 +240,24 @@ impl Testbed {
         processes.map(Process::id).collect()
     }
 
+    /// Returns the result of a measurement that serves several experiments: it is made once for a testbed, and again only
+    /// if it failed.
+    pub(super) fn once<T: Clone + Send + Sync + 'static>(
+        &mut self,
+        measure: impl FnOnce(&Self) -> Result<T>,
+    ) -> Result<T> {
+        if let Some(kept) = self
+            .kept
+            .get(&TypeId::of::<T>())
+            .and_then(|kept| kept.downcast_ref())
+        {
+            return Ok(T::clone(kept));
+        }
+        let made = measure(self)?;
+        self.kept.insert(TypeId::of::<T>(), Box::new(made.clone()));
+        Ok(made)
+    }
+
     /// Begins a trial, which writes to this journal.
     pub(super) fn begin(&mut self, journal: &Journal) {
         self.journal = journal.clone();
@@ -292,5 +301,25 @@ fn between(target: IpAddr) -> Ends {
             target,
             ..Ends::new(nodes, [plan::HOST6.into(), plan::HOST4.into()])
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LabError, experiment::subjects};
+
+    #[test]
+    #[ignore = "builds a network, as root: of the tier namespaces"]
+    fn a_measurement_for_several_experiments_is_made_until_it_succeeds() {
+        let subjects = subjects();
+        let native = subjects.iter().find(|one| one.name == "native-ipv4");
+        let mut testbed = Testbed::build(native.unwrap(), Links::Unlimited).unwrap();
+        let failed = testbed.once(|_| Err::<Vec<u8>, _>(LabError::Tester("void".into())));
+        assert!(failed.is_err());
+        assert_eq!(testbed.once(|_| Ok(vec![1_u8])).unwrap(), [1]);
+        assert_eq!(testbed.once(|_| Ok(vec![2_u8])).unwrap(), [1]);
+        // Of another type is another measurement.
+        assert_eq!(testbed.once(|_| Ok(vec![3_u16])).unwrap(), [3]);
     }
 }

@@ -30,7 +30,7 @@ use crate::{
 pub use bind::Bind;
 pub use faulty::{Fault, Faulty};
 pub use jool::Jool;
-pub use kernel::{Forwarding, Redirect};
+pub use kernel::Forwarding;
 pub use nftables::Nftables;
 pub use proxy::Proxy;
 pub use tayga::Tayga;

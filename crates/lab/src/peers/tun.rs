@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{PATIENCE, Tundra, tundra};
 use crate::{
     Result,
-    device::Started,
+    device::{Device, Started},
     leftovers,
     netns::Namespace,
     plan,
@@ -54,7 +54,7 @@ impl Translator {
                 ["--config", "--mktun", "--nodetach"],
             ),
             Self::Tundra(tundra) => (
-                tundra.configuration(),
+                tundra.configuration(LINK),
                 ["--config-file", "mktun", "translate"],
             ),
         };
@@ -90,4 +90,14 @@ pub(super) fn in_the_middle(
         plan::PREFIX,
     );
     translator.start(network.gateway()?, Some(cpu), &lines)
+}
+
+impl Device for Tundra {
+    fn name(&self) -> String {
+        "tundra".into()
+    }
+
+    fn start(&self, network: &Network, cpu: usize) -> Result<Started> {
+        in_the_middle(&Translator::Tundra(*self), network, cpu)
+    }
 }

@@ -6,13 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use super::tun::{LINK, Translator, in_the_middle};
-use crate::{
-    LabError, Result,
-    device::{Device, Started},
-    plan, process,
-    topology::Network,
-};
+use crate::{LabError, Result, plan, process};
 
 /// The environment variable that names the binary, if it is not on the path.
 const BINARY: &str = "ISTHMUS_TUNDRA";
@@ -54,8 +48,8 @@ impl Tundra {
         ),
     };
 
-    /// Returns its file, in the words of `tundra-nat64.conf(5)`. A missing key is an error there.
-    pub(super) fn configuration(&self) -> String {
+    /// Returns its file for a TUN device, in the words of `tundra-nat64.conf(5)`. A missing key is an error there.
+    pub(super) fn configuration(&self, link: &str) -> String {
         let Self {
             mode,
             v4,
@@ -70,7 +64,7 @@ impl Tundra {
         format!(
             "program.translator_threads = 1\nprogram.privilege_drop_user =\n\
              program.privilege_drop_group =\nio.mode = tun\nio.tun.device_path =\n\
-             io.tun.interface_name = {LINK}\nio.tun.owner_user =\nio.tun.owner_group =\n\
+             io.tun.interface_name = {link}\nio.tun.owner_user =\nio.tun.owner_group =\n\
              io.tun.multi_queue = no\nrouter.ipv4 = {own4}\nrouter.ipv6 = {own6}\n\
              router.generated_packet_ttl = 64\naddressing.mode = {mode}\n\
              addressing.nat64_clat.ipv4 = {v4}\naddressing.nat64_clat.ipv6 = {v6}\n\
@@ -79,16 +73,6 @@ impl Tundra {
              translator.ipv4.outbound_mtu = 1500\ntranslator.ipv6.outbound_mtu = 1500\n\
              translator.6to4.copy_dscp_and_ecn = yes\ntranslator.4to6.copy_dscp_and_ecn = yes\n"
         )
-    }
-}
-
-impl Device for Tundra {
-    fn name(&self) -> String {
-        "tundra".into()
-    }
-
-    fn start(&self, network: &Network, cpu: usize) -> Result<Started> {
-        in_the_middle(&Translator::Tundra(*self), network, cpu)
     }
 }
 

@@ -9,10 +9,18 @@ use std::{
 use super::{
     Pair,
     message::{Messages, Seen},
-    pingpong::Protocol,
     port, problem, unless_it_would_block,
 };
 use crate::{Result, wire::Direction};
+
+/// The transport of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// One datagram per message.
+    Udp,
+    /// A stream: a message has arrived when all of its bytes have.
+    Tcp,
+}
 
 /// The times at which a message was given to a socket and taken from the other.
 #[derive(Debug, Clone, Copy)]

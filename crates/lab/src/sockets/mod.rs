@@ -16,7 +16,6 @@ mod carrier;
 mod message;
 pub mod pingpong;
 pub mod streaming;
-
 use std::{
     io,
     net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket},
@@ -35,6 +34,8 @@ use crate::{
     topology::Network,
     wire::Tap,
 };
+
+pub use carrier::Protocol;
 
 /// The receive buffer of a socket, in bytes as the kernel counts them: enough for the time in which a gateway has the
 /// CPU instead.

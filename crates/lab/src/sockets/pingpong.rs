@@ -5,20 +5,11 @@ use std::time::Duration;
 
 use super::{
     Host, Pair,
-    carrier::{Carrier, Delivery, Parcel, Passed},
+    carrier::{Carrier, Delivery, Parcel, Passed, Protocol},
     message::Messages,
     spin,
 };
 use crate::{Result, bound::Payload, wire::Direction};
-
-/// The transport of messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    /// One datagram per message.
-    Udp,
-    /// A stream: a message has arrived when all of its bytes have.
-    Tcp,
-}
 
 /// The parameters of a ping-pong.
 #[derive(Debug, Clone, Copy)]

@@ -12,8 +12,8 @@ use crate::{
     Result,
     cores::GATEWAY_CPU,
     device::{Device, Started},
-    peers::Redirect,
     plan,
+    redirect::Redirect,
     statistics::median,
     topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
 };

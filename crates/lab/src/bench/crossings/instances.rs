@@ -1,5 +1,10 @@
 //! The instances of the gateways that are measured. Their addresses are explained in [the crossings](super).
 
+use std::{
+    fmt::Write,
+    net::{Ipv4Addr, Ipv6Addr},
+};
+
 use crate::isthmus::Instance;
 
 /// The gateway's own IPv4 address where it has one on a link.
@@ -193,6 +198,32 @@ prefix = "2001:db8:7::/96""#,
     ],
 );
 
+/// The softwires of the lwAFTR.
+pub(super) const SOFTWIRES: u32 = 1 << 20;
+
+/// Returns the PSID of a CE by the rules of the BRs: 256 CEs share an IPv4 address.
+pub(super) fn psid(number: u32) -> u16 {
+    (number & 0xff) as u16
+}
+
+/// Returns the softwire with this number: a shared IPv4 address, and the address of the lwB4.
+pub(super) fn softwire(number: u32) -> (Ipv4Addr, Ipv6Addr) {
+    let shared = Ipv4Addr::new(198, 19, 0, 0).to_bits() + (number >> 8);
+    let first = Ipv6Addr::new(0x2001, 0xdb8, 0x50, 0, 0, 0, 0, 1).to_bits();
+    let b4 = first + (u128::from(number) << 64);
+    (shared.into(), b4.into())
+}
+
+/// Returns the binding table of all softwires: lwB4, IPv4 address, PSID.
+fn softwires() -> String {
+    let mut table = String::new();
+    for number in 0..SOFTWIRES {
+        let (address, b4) = softwire(number);
+        let _ = writeln!(table, "{b4},{address},{}", psid(number));
+    }
+    table
+}
+
 /// Its file is the binding table.
 pub(in crate::bench) static LWAFTR: Instance = Instance::new(
     "lw4o6 lwAFTR",
@@ -205,7 +236,7 @@ softwire-file = "softwires.csv""#,
         OWN_APART,
     ],
 )
-.with_file("softwires.csv", super::softwires);
+.with_file("softwires.csv", softwires);
 
 pub(in crate::bench) static LWB4: Instance = Instance::new(
     "lw4o6 lwB4",

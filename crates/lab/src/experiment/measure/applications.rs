@@ -2,8 +2,8 @@
 
 use super::{
     super::{
-        definition::Links,
         journal::Journal,
+        links::Links,
         profile::Profile,
         subject::Subject,
         subjects,

@@ -11,8 +11,9 @@ use crate::{
     bound::{Payload, TcpOptions, Transport, table::PAPERS_PAYLOADS},
     results::Point,
     sockets::{
+        Protocol,
         bulk::Bulk,
-        pingpong::{Delay, Exchange, PingPong, Protocol, Series},
+        pingpong::{Delay, Exchange, PingPong, Series},
         streaming::{Offered, Stream},
     },
     validity::{EXACT, FEW, LATE, PUNCTUAL},

@@ -27,13 +27,13 @@ pub struct Fetched {
 }
 
 /// Returns the transfers of every size, several times. They are made once for a testbed.
-fn all(testbed: &mut Testbed, profile: Profile) -> Result<&[Fetched]> {
-    if testbed.fetched.is_empty() {
+fn all(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Fetched>> {
+    testbed.once(|testbed| {
         let _server = Files::serve(testbed.server()?, &SIZES)?;
         let address = testbed.address();
         let times = profile.exchanges().div_ceil(20);
         let (client, journal) = (testbed.client()?, testbed.journal());
-        testbed.fetched = client.enter(|| {
+        client.enter(|| {
             pin(TESTER_CPU)?;
             let problem = |source| LabError::Start {
                 command: format!("HTTP from {address}"),
@@ -44,9 +44,8 @@ fn all(testbed: &mut Testbed, profile: Profile) -> Result<&[Fetched]> {
             let turns = (0..times).flat_map(|_| SIZES);
             let fetched = turns.map(|octets| fetch(address, octets).map_err(problem));
             journal.undisturbed(|| fetched.collect())
-        })?;
-    }
-    Ok(&testbed.fetched)
+        })
+    })
 }
 
 /// Fetches the file of a size over a connection of its own.

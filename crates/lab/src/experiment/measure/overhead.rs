@@ -84,7 +84,7 @@ fn send(testbed: &Testbed) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{definition::Links, subjects};
+    use crate::experiment::{links::Links, subjects};
 
     /// RFC 4213 section 3.1: a tunnel adds an IPv4 header, also if it begins in the host. RFC 7915: a translation to
     /// IPv4 takes 20 octets away.

@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        experiment::{definition::Links, subjects},
+        experiment::{links::Links, subjects},
         process,
         topology::HOST_INTERFACE,
     };

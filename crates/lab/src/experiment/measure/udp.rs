@@ -47,16 +47,15 @@ struct OfSize {
 
 /// Measures all sizes, once for a testbed.
 fn all(testbed: &mut Testbed, profile: Profile) -> Result<Offered> {
-    if testbed.offered.sizes.is_empty() {
+    testbed.once(|testbed| {
         let _server = services::start_iperf(testbed.server()?, TESTER_CPU)?;
         let _counting = Counting::begin()?;
         let sizes = profile.thin(&SIZES);
         let (sizes, gaps) = apart(&sizes, |octets| {
             of_size(testbed, profile, octets).map(|one| vec![one])
         })?;
-        testbed.offered = Offered { sizes, gaps };
-    }
-    Ok(testbed.offered.clone())
+        Ok(Offered { sizes, gaps })
+    })
 }
 
 /// Returns the datagrams per second of a size of payload.

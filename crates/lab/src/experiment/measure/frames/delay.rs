@@ -102,19 +102,20 @@ fn points(
     profile: Profile,
     of: impl Fn(&Timed) -> Vec<Point>,
 ) -> Result<Vec<Point>> {
-    if testbed.timed.is_empty() {
+    let found = all(testbed, profile)?;
+    let timed = testbed.once(|testbed| {
         let mut timed = Vec::new();
-        for found in all(testbed, profile)? {
-            timed.extend(time(testbed, &found, profile)?);
+        for found in &found {
+            timed.extend(time(testbed, found, profile)?);
         }
-        testbed.timed = timed;
-    }
-    if testbed.timed.is_empty() {
-        return Err(LabError::Tester(
-            "there is no rate without loss at which delays could be measured".into(),
-        ));
-    }
-    Ok(testbed.timed.iter().flat_map(of).collect())
+        if timed.is_empty() {
+            return Err(LabError::Tester(
+                "there is no rate without loss at which delays could be measured".into(),
+            ));
+        }
+        Ok(timed)
+    })?;
+    Ok(timed.iter().flat_map(of).collect())
 }
 
 /// Returns the length of a trial. The repetitions of a run are those that RFC 8219 asks for.

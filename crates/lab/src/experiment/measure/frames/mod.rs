@@ -335,7 +335,7 @@ impl Bench {
 mod tests {
     use super::*;
     use crate::{
-        experiment::{definition::Links, subject::Maker, subjects},
+        experiment::{links::Links, subject::Maker, subjects},
         isthmus::Engine,
     };
 

@@ -97,16 +97,15 @@ fn most_flows(subject: &Subject) -> u32 {
 
 /// Returns the rates of all directions and sizes. They are measured once for a testbed.
 pub(super) fn all(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Found>> {
-    if testbed.found.is_empty() {
+    testbed.once(|testbed| {
         let mut all = Vec::new();
         for direction in directions(testbed, profile)? {
             for octets in sizes(profile) {
                 all.extend(find(testbed, &direction, *octets, FLOWS, *octets, profile)?);
             }
         }
-        testbed.found = all;
-    }
-    Ok(testbed.found.clone())
+        Ok(all)
+    })
 }
 
 impl Found {

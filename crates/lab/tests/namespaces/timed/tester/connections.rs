@@ -4,8 +4,9 @@ use isthmus_lab::{
     Result,
     generator::FrameSize,
     packet::{Ends, Form},
-    peers::{Nftables, Redirect},
+    peers::Nftables,
     plan,
+    redirect::Redirect,
     tester::{
         Established, Flows, Ports, Stateful, Traffic, flows, search::connections::Completeness,
     },

@@ -9,8 +9,8 @@ use isthmus_lab::{
     Result,
     generator::{Content, Flush, FrameSize, Generator, Leg, RFC_8219, Stream, StreamId},
     packet::{Ends, Form, Packet},
-    peers::Redirect,
     process,
+    redirect::Redirect,
     tester::{Flows, Phases, Port, SingleDevice, Streams, Tester, Tolerance, Traffic, Void, flows},
     topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology, mac_octets},
 };

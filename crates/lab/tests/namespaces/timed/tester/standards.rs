@@ -5,7 +5,8 @@ use std::time::Duration;
 use isthmus_lab::{
     Result,
     device::Device,
-    peers::{Fault, Faulty, Redirect},
+    peers::{Fault, Faulty},
+    redirect::Redirect,
     tester::{
         Extent, SingleDevice, Streams, Trial,
         search::{Limit, Offer, Range, loss, throughput::Search},

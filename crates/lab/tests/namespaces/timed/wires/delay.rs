@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use isthmus_lab::{
-    sockets::pingpong::{PingPong, Protocol},
+    sockets::{Protocol, pingpong::PingPong},
     statistics::median,
     topology::{Neighbours, Offloads, Topology},
     wire::Ethernet,

@@ -4,7 +4,8 @@ use std::{num::NonZeroU32, time::Duration};
 
 use isthmus_lab::{
     sockets::{
-        pingpong::{PingPong, Protocol},
+        Protocol,
+        pingpong::PingPong,
         streaming::{Arrivals, Offered, Stream},
     },
     topology::{HOST_INTERFACE, HOST6, Network},

@@ -8,7 +8,7 @@ use isthmus_lab::{
     cores::GATEWAY_CPU,
     leftovers, plan,
     process::{self, Process},
-    sockets::pingpong::{PingPong, Protocol},
+    sockets::{Protocol, pingpong::PingPong},
     statistics::median,
     topology::{HOST_INTERFACE, HOST4, HOST6, Network},
     wire::Ethernet,

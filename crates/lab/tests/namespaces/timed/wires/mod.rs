@@ -17,8 +17,8 @@ use isthmus_lab::{
     bound::{self, Mtu, Payload, Rate, TcpOptions, Transport},
     plan,
     sockets::{
-        Host, Pair,
-        pingpong::{Delay, Exchange, PingPong, Protocol, Series},
+        Host, Pair, Protocol,
+        pingpong::{Delay, Exchange, PingPong, Series},
     },
     statistics::median,
     topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},

@@ -9,7 +9,7 @@ use isthmus_lab::{
     isthmus::{Engine, Isthmus, Mechanism},
     peers::Tayga,
     plan,
-    sockets::{Host, Pair, pingpong::Protocol},
+    sockets::{Host, Pair, Protocol},
     topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
     wire::{Ethernet, Medium},
 };

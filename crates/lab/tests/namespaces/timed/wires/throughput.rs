@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use isthmus_lab::{
     sockets::{
+        Protocol,
         bulk::Bulk,
-        pingpong::Protocol,
         streaming::{Offered, Stream},
     },
     topology::{HOST_INTERFACE, HOST6, Network},
