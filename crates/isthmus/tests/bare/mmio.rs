@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use isthmus_lab::bare::{Board, Emulated};
+use isthmus_lab::subjects::bare::{Board, Emulated};
 
 use super::{FORWARDS, HOST, LEFT, ONE, RIGHT, SERVER, SERVER_V6, SIIT};
 use super::{boot, octets_v4, octets_v6, udp_v4, udp_v6};

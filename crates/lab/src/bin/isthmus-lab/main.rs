@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use isthmus::reader;
-use isthmus_lab::{demo, sweep};
+use isthmus_lab::{experiments::demo, network::sweep};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 

@@ -5,13 +5,15 @@ use std::{fs, time::Duration};
 
 use isthmus_lab::{
     LabError, Result,
-    cores::GATEWAY_CPU,
-    leftovers, plan,
-    process::{self, Process},
-    sockets::{Protocol, pingpong::PingPong},
-    statistics::median,
-    topology::{HOST_INTERFACE, HOST4, HOST6, Network},
-    wire::Ethernet,
+    figures::statistics::median,
+    network::{
+        cores::GATEWAY_CPU,
+        leftovers, plan,
+        process::{self, Process},
+        topology::{HOST_INTERFACE, HOST4, HOST6, Network},
+        wire::Ethernet,
+    },
+    traffic::sockets::{Protocol, pingpong::PingPong},
 };
 
 use super::{

@@ -14,15 +14,19 @@ use std::{net::IpAddr, time::Duration};
 
 use isthmus_lab::{
     LabError, Result,
-    bound::{self, Mtu, Payload, Rate, TcpOptions, Transport},
-    plan,
-    sockets::{
+    figures::{
+        bound::{self, Mtu, Payload, Rate, TcpOptions, Transport},
+        statistics::median,
+    },
+    network::{
+        plan,
+        topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
+        wire::{Ethernet, Medium},
+    },
+    traffic::sockets::{
         Host, Pair, Protocol,
         pingpong::{Delay, Exchange, PingPong, Series},
     },
-    statistics::median,
-    topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
-    wire::{Ethernet, Medium},
 };
 
 /// Builds a network and uses it alone, or says why it cannot be built here.
