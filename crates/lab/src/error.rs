@@ -178,6 +178,17 @@ pub enum LabError {
     NotRoot,
 }
 
+impl LabError {
+    /// Returns what makes the error of this file from its cause.
+    pub(crate) fn file(path: impl Into<PathBuf>) -> impl Fn(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File {
+            path: path.clone(),
+            source,
+        }
+    }
+}
+
 /// A problem with a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProcessProblem {

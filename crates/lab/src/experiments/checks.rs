@@ -1,14 +1,14 @@
 //! Checks of a gateway. Each check uses the tools of a user, and returns a line that sums up their output.
 
 use std::{
-    fs, io,
+    fs,
     time::{Duration, Instant},
 };
 
 use crate::{
     LabError, Result,
     experiments::world::{Live, World},
-    network::{cores::TESTER_CPU, leftovers, netns::Namespace, plan, process},
+    network::{cores::TESTER_CPU, leftovers, netns::Namespace, plan, process, threads::join},
     subjects::isthmus::Mechanism,
     traffic::{
         fragments::{self, Flow},
@@ -62,12 +62,7 @@ pub fn file(world: &World) -> Result<String> {
     command.arg("--output").arg(target.path());
     process::run(command.arg(format!("http://{WEB_NAME}/{FILE_NAME}")))?;
     let seconds = begun.elapsed().as_secs_f64();
-    let read = |path: &std::path::Path| {
-        fs::read(path).map_err(|source: io::Error| LabError::File {
-            path: path.into(),
-            source,
-        })
-    };
+    let read = |path: &std::path::Path| fs::read(path).map_err(LabError::file(path));
     if read(target.path())? != read(&world.web.file())? {
         return unexpected("curl", "the file differs from the server's");
     }
@@ -137,20 +132,12 @@ const DUMMY: &str = "192.0.0.8";
 
 /// Returns the hops on the way to the last of the `expected` ones.
 fn hops(client: &Namespace, expected: [String; 3]) -> Result<String> {
-    let mut command = client.command("traceroute");
-    let destination = &expected[2];
-    command.args(["-n", "-q", "1", "-w", "2", "-m", "9", destination]);
-    let output = process::run(&mut command)?;
-    let hops: Vec<&str> = output
-        .lines()
-        .skip(1)
-        .filter_map(|line| line.split_whitespace().nth(1))
-        .collect();
     let [near, far, destination] = &expected;
-    let right = hops.first() == Some(&near.as_str())
-        && hops[1..].contains(&far.as_str())
-        && hops.last() == Some(&destination.as_str())
-        && !hops.contains(&"*");
+    let hops = tools::hops(client, destination, Duration::from_secs(2), 9)?;
+    let right = hops.first() == Some(near)
+        && hops[1..].contains(far)
+        && hops.last() == Some(destination)
+        && !hops.iter().any(|hop| hop == "*");
     let hops = hops.join(" → ");
     if right {
         Ok(hops)
@@ -311,11 +298,7 @@ pub fn reload_under_load(live: &mut Live, rounds: u32) -> Result<String> {
             std::thread::sleep(PAUSE);
             gateway.reload()
         });
-        let pings = match pings.join() {
-            Ok(times) => times,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        reloads.and(pings)
+        reloads.and(join(pings))
     })?;
     let reloads = gateway.reloads()?;
     if reloads != u64::from(rounds) {

@@ -27,27 +27,17 @@ pub fn directory() -> Result<TempDir> {
     tempfile::Builder::new()
         .prefix(&name(""))
         .tempdir()
-        .map_err(temporary)
+        .map_err(LabError::file(std::env::temp_dir()))
 }
 
 /// Writes a file.
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
-    fs::write(path, content).map_err(|source| LabError::File {
-        path: path.into(),
-        source,
-    })
+    fs::write(path, content).map_err(LabError::file(path))
 }
 
 /// Makes a file in the temporary directory, which is removed when dropped.
 pub fn file() -> Result<NamedTempFile> {
-    NamedTempFile::with_prefix(name("")).map_err(temporary)
-}
-
-fn temporary(source: std::io::Error) -> LabError {
-    LabError::File {
-        path: std::env::temp_dir(),
-        source,
-    }
+    NamedTempFile::with_prefix(name("")).map_err(LabError::file(std::env::temp_dir()))
 }
 
 #[cfg(test)]

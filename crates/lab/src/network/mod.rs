@@ -2,7 +2,7 @@
 //!
 //! * [`machine`], [`cores`]: the machine under all this, and who runs on which core
 //! * [`leftovers`], [`sweep`]: names and files that tell whose they are, and the removal of what an interrupted lab left
-//! * [`process`], [`programs`]: commands and processes, and programs in XDP
+//! * [`process`], [`programs`], `threads`: commands and processes, programs in XDP, threads
 //! * [`netns`], [`place`]: namespaces, and the place of an interface
 //! * [`topology`], [`plan`]: the standard networks as data, and their addresses
 //! * [`wire`], [`random`]: links with Ethernet's line rates, and their chance
@@ -21,5 +21,6 @@ pub mod process;
 pub mod programs;
 pub mod random;
 pub mod sweep;
+pub(crate) mod threads;
 pub mod topology;
 pub mod wire;

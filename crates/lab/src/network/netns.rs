@@ -16,7 +16,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::{
     LabError, Result,
-    network::{cores, leftovers, process, sweep},
+    network::{cores, leftovers, process, sweep, threads::join},
 };
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -119,22 +119,16 @@ impl Namespace {
                 .map_err(|errno| problem(errno.into()))?;
             task()
         };
-        std::thread::scope(|scope| match scope.spawn(inside).join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        })
+        std::thread::scope(|scope| join(scope.spawn(inside)))
     }
 
     /// Gives programs started with [`Namespace::command`] a name server.
     pub fn set_resolver(&self, address: &str) -> Result<()> {
         let directory = self.etc();
         let path = directory.join("resolv.conf");
-        let problem = |source| LabError::File {
-            path: path.clone(),
-            source,
-        };
-        fs::create_dir_all(&directory).map_err(problem)?;
-        fs::write(&path, format!("nameserver {address}\n")).map_err(problem)
+        let problem = LabError::file(&path);
+        fs::create_dir_all(&directory).map_err(&problem)?;
+        fs::write(&path, format!("nameserver {address}\n")).map_err(&problem)
     }
 
     fn etc(&self) -> PathBuf {

@@ -2,7 +2,10 @@
 
 use std::{fs, sync::Arc};
 
-use crate::{LabError, Result, network::netns::Namespace};
+use crate::{
+    LabError, Result,
+    network::{netns::Namespace, threads::join},
+};
 
 /// The place of an interface.
 #[derive(Debug, Clone)]
@@ -24,8 +27,7 @@ impl Place {
     pub fn enter<T: Send>(&self, task: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         match self {
             // The host needs a thread as well: the task may bind it to a CPU.
-            Self::Host => std::thread::scope(|scope| scope.spawn(task).join())
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Self::Host => std::thread::scope(|scope| join(scope.spawn(task))),
             Self::Namespace(namespace) => namespace.enter(task),
         }
     }
@@ -44,10 +46,7 @@ impl Place {
     fn number(&self, interface: &str, file: &'static str) -> Result<u32> {
         let path = format!("/sys/class/net/{interface}/{file}");
         let output = match self {
-            Self::Host => fs::read_to_string(&path).map_err(|source| LabError::File {
-                path: path.into(),
-                source,
-            })?,
+            Self::Host => fs::read_to_string(&path).map_err(LabError::file(path))?,
             Self::Namespace(namespace) => namespace.run(&format!("cat {path}"))?,
         };
         let tool = file;

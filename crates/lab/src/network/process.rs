@@ -113,13 +113,10 @@ pub struct Process {
 impl Process {
     /// Starts `command`. Its output goes to a file that errors quote.
     pub fn start(name: &str, command: &mut Command) -> Result<Self> {
-        let file = |source| LabError::File {
-            path: std::env::temp_dir(),
-            source,
-        };
+        let file = LabError::file(std::env::temp_dir());
         let log = leftovers::file()?;
-        let out = log.reopen().map_err(file)?;
-        let err = out.try_clone().map_err(file)?;
+        let out = log.reopen().map_err(&file)?;
+        let err = out.try_clone().map_err(&file)?;
         // Its own process group: Ctrl-C reaches the lab alone, which then ends its children in order.
         let child = command
             .stdin(Stdio::null())
@@ -184,12 +181,9 @@ impl Process {
         let mut set = CpuSet::new();
         set.set(cores::cpu(cpu));
         let threads = PathBuf::from(format!("/proc/{}/task", self.id()));
-        let file = |source| LabError::File {
-            path: threads.clone(),
-            source,
-        };
-        for thread in threads.read_dir().map_err(file)? {
-            let name = thread.map_err(file)?.file_name();
+        let file = LabError::file(&threads);
+        for thread in threads.read_dir().map_err(&file)? {
+            let name = thread.map_err(&file)?.file_name();
             let number = name.to_str().and_then(|name| name.parse().ok());
             let Some(thread) = number.and_then(Pid::from_raw) else {
                 continue;

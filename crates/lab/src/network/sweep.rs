@@ -89,15 +89,12 @@ pub struct ConntrackLimit {
 impl ConntrackLimit {
     /// Allows at least `entries` tracked connections. A higher bound stays as it is.
     pub fn raise(entries: u64) -> Result<Self> {
-        let problem = |source| LabError::File {
-            path: CONNTRACK.into(),
-            source,
-        };
+        let problem = LabError::file(CONNTRACK);
         let saved = std::env::temp_dir().join(name(CONNTRACK_FILE));
-        let before = fs::read_to_string(CONNTRACK).map_err(problem)?;
-        fs::write(&saved, &before).map_err(problem)?;
+        let before = fs::read_to_string(CONNTRACK).map_err(&problem)?;
+        fs::write(&saved, &before).map_err(&problem)?;
         if before.trim().parse().unwrap_or(0) < entries {
-            fs::write(CONNTRACK, entries.to_string()).map_err(problem)?;
+            fs::write(CONNTRACK, entries.to_string()).map_err(&problem)?;
         }
         Ok(Self { saved })
     }

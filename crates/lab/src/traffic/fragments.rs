@@ -16,7 +16,10 @@ use rustix::net::{
     sockopt::set_socket_recv_buffer_size_force,
 };
 
-use crate::{LabError, Result, network::netns::Namespace};
+use crate::{
+    LabError, Result,
+    network::{netns::Namespace, threads::join},
+};
 
 /// Octets of UDP payload: three fragments on links of 1500.
 const PAYLOAD: usize = 3600;
@@ -66,10 +69,7 @@ pub fn exchange(
                 last = Instant::now();
             }
         }
-        match sending.join() {
-            Ok(sent) => sent.map(|()| received),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+        join(sending).map(|()| received)
     })
 }
 

@@ -225,11 +225,8 @@ pub(crate) fn listens(namespace: &Namespace, port: u16) -> bool {
 
 /// Writes pseudorandom content, so that the checksum shows a page that was delivered twice or out of place.
 fn write_noise(path: &Path, size: usize) -> Result<()> {
-    let problem = |source| LabError::File {
-        path: path.into(),
-        source,
-    };
-    let mut file = std::io::BufWriter::new(fs::File::create(path).map_err(problem)?);
+    let problem = LabError::file(path);
+    let mut file = std::io::BufWriter::new(fs::File::create(path).map_err(&problem)?);
     let mut state = 0x1234_5678_9abc_def0_u64;
     let mut left = size;
     while left > 0 {
@@ -238,7 +235,7 @@ fn write_noise(path: &Path, size: usize) -> Result<()> {
         state ^= state << 17;
         let word = state.to_le_bytes();
         let part = left.min(word.len());
-        file.write_all(&word[..part]).map_err(problem)?;
+        file.write_all(&word[..part]).map_err(&problem)?;
         left -= part;
     }
     file.flush().map_err(problem)

@@ -28,6 +28,16 @@ pub fn curl(client: &Namespace, limit: Duration) -> Command {
     command
 }
 
+/// Returns the hops on the way to an address, each asked once, `*` for one that says nothing within `wait`.
+pub fn hops(client: &Namespace, address: &str, wait: Duration, most: u32) -> Result<Vec<String>> {
+    let mut command = client.command("traceroute");
+    command.args(["-n", "-q", "1", "-w", &wait.as_secs().to_string()]);
+    let output = process::run(command.args(["-m", &most.to_string(), address]))?;
+    let lines = output.lines().skip(1);
+    let hops = lines.filter_map(|line| line.split_whitespace().nth(1));
+    Ok(hops.map(str::to_owned).collect())
+}
+
 /// The direction of an iperf3 transfer, as the client sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {

@@ -32,7 +32,7 @@ const RECORDED: Duration = Duration::from_secs(3);
 fn hidden(arena: &Arena) -> Result<Gain> {
     thread::sleep(RECORDED);
     let path = arena.gateway.directory().join("records.jsonl");
-    let text = fs::read_to_string(&path).map_err(|source| LabError::File { path, source })?;
+    let text = fs::read_to_string(&path).map_err(LabError::file(&path))?;
     let recorded: BTreeSet<SocketAddrV4> = text.lines().filter_map(binding).collect();
     let opened = arena.take_opened();
     let missing = opened.iter().filter(|outside| !recorded.contains(outside));

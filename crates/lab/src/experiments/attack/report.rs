@@ -31,10 +31,7 @@ pub struct Report {
 /// # Errors
 /// It cannot be read, or it has none.
 pub fn read(file: &Path) -> Result<Report> {
-    let text = fs::read_to_string(file).map_err(|source| LabError::File {
-        path: file.into(),
-        source,
-    })?;
+    let text = fs::read_to_string(file).map_err(LabError::file(file))?;
     serde_json::from_str(&text).map_err(|problem| LabError::Output {
         tool: "isthmus lab attack",
         output: format!("{}: {problem}", file.display()),

@@ -17,7 +17,10 @@ use super::{
 };
 use crate::{
     Result,
-    network::cores::{GATEWAY_CPU, cpu, pin},
+    network::{
+        cores::{GATEWAY_CPU, cpu, pin},
+        threads::join,
+    },
 };
 
 /// Octets of a question that travels in fragments.
@@ -37,11 +40,7 @@ pub(super) fn measure(
             .iter()
             .map(|service| scope.spawn(|| node.enter(|| ask_again(arena, *service, window))))
             .collect();
-        let joined = threads.into_iter().map(|thread| match thread.join() {
-            Ok(sample) => sample,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        joined.collect()
+        threads.into_iter().map(join).collect()
     })
 }
 

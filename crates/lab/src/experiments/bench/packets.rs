@@ -89,21 +89,19 @@ pub(super) fn against_kernel(path: Path, effort: &Effort) -> Result<Measurement>
 /// Measures two paths at full rate, in turn.
 pub(super) fn compare(mut path: Path, mut other: Path, effort: &Effort) -> Result<Measurement> {
     let Effort {
-        repetitions,
-        warm_up,
-        window,
+        warm_up, window, ..
     } = *effort;
-    let compared = interleave(
-        repetitions,
-        || Ok(path.rate(warm_up, window, Pace::Full)?.received),
-        || Ok(other.rate(warm_up, window, Pace::Full)?.received),
-    )?;
-    Ok(Measurement::new(
-        compared,
-        path.name(),
-        other.name(),
+    let names = [path.name().to_owned(), other.name().to_owned()];
+    Measurement::in_turn(
+        effort,
+        (&names[0], || {
+            Ok(path.rate(warm_up, window, Pace::Full)?.received)
+        }),
+        (&names[1], || {
+            Ok(other.rate(warm_up, window, Pace::Full)?.received)
+        }),
         PACKETS,
-    ))
+    )
 }
 
 /// Sessions of the large runs.
@@ -263,17 +261,14 @@ pub(super) fn round_trip(effort: &Effort) -> Result<Measurement> {
     let (_running, ours) = pinged()?;
     let theirs = Topology::dual_stack(Neighbours::Static, Offloads::Off).build()?;
     let routed = plan::HOST4_AS_IPV6.to_string();
-    let compared = interleave(
-        effort.repetitions,
-        || translated_ping(&ours),
-        || tools::median_round_trip(theirs.host6()?, &routed),
-    )?;
-    Ok(Measurement::new(
-        compared,
-        "Isthmus NAT64, engine xdp",
-        "kernel forwarding, IPv6",
+    Measurement::in_turn(
+        effort,
+        ("Isthmus NAT64, engine xdp", || translated_ping(&ours)),
+        ("kernel forwarding, IPv6", || {
+            tools::median_round_trip(theirs.host6()?, &routed)
+        }),
         "us",
-    ))
+    )
 }
 
 pub(super) fn many_round_trips(_: &Effort) -> Result<Busy> {

@@ -90,12 +90,8 @@ fn written(row: &str, mut busy: Busy, directory: &Path) -> Result<PathBuf> {
             .arg(recorded.path()),
     )?);
     let path = file(row, directory);
-    let problem = |source| LabError::File {
-        path: path.clone(),
-        source,
-    };
-    fs::create_dir_all(directory).map_err(problem)?;
-    fs::write(&path, table(row, busy.cores, &symbols)).map_err(problem)?;
+    fs::create_dir_all(directory).map_err(LabError::file(&path))?;
+    fs::write(&path, table(row, busy.cores, &symbols)).map_err(LabError::file(&path))?;
     Ok(path)
 }
 

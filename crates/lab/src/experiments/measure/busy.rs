@@ -88,10 +88,7 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
         let paths = entries.map(|entry| entry.map(|entry| entry.path()));
         paths.collect::<io::Result<_>>()
     });
-    entries.map_err(|source| LabError::File {
-        path: directory.into(),
-        source,
-    })
+    entries.map_err(LabError::file(directory))
 }
 
 /// Returns the time of all threads of a process, in seconds.

@@ -10,7 +10,10 @@ use crate::{
     LabError, Result,
     experiments::validity::persistent,
     figures::results::Point,
-    network::cores::{TESTER_CPU, pin},
+    network::{
+        cores::{TESTER_CPU, pin},
+        threads::join,
+    },
     traffic::services::Files,
 };
 
@@ -93,10 +96,7 @@ fn at_once(address: IpAddr, count: usize, octets: usize, each: usize) -> std::io
             .collect();
         let mut all = Vec::with_capacity(count * each);
         for thread in threads {
-            let seconds: std::io::Result<Vec<f64>> = match thread.join() {
-                Ok(result) => result,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
+            let seconds: std::io::Result<Vec<f64>> = join(thread);
             all.extend(seconds?);
         }
         Ok(all)

@@ -125,19 +125,13 @@ fn time(ticks: u64) -> Duration {
 }
 
 fn read(path: &str) -> Result<String> {
-    fs::read_to_string(path).map_err(|source| LabError::File {
-        path: Path::new(path).into(),
-        source,
-    })
+    fs::read_to_string(path).map_err(LabError::file(path))
 }
 
 /// Returns the numbers of all processes.
 fn entries() -> Result<impl Iterator<Item = u32>> {
     let path = Path::new("/proc");
-    let entries = fs::read_dir(path).map_err(|source| LabError::File {
-        path: path.into(),
-        source,
-    })?;
+    let entries = fs::read_dir(path).map_err(LabError::file(path))?;
     Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()))
 }
 

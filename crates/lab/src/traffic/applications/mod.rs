@@ -20,7 +20,7 @@ use std::{
 
 use crate::{
     LabError, Result,
-    network::{cores::TESTER_CPU, netns::Namespace, plan, process},
+    network::{cores::TESTER_CPU, netns::Namespace, plan, process, threads::join},
     traffic::{
         services::{self, PAGE, WEB_NAME},
         tools::{self, Direction, Traffic, Until},
@@ -118,11 +118,10 @@ pub fn try_all(call: &Call<'_>) -> Result<Vec<Tried>> {
         let servers = &servers;
         let tries = APPLICATIONS.map(|(name, run)| (name, scope.spawn(move || run(call, servers))));
         let tried = tries.map(|(name, run)| {
-            let trouble = match run.join() {
-                Ok(Ok(())) => None,
-                Ok(Err(Trouble::Fails(why))) => Some(why),
-                Ok(Err(Trouble::Lab(error))) => return Err(error),
-                Err(panic) => std::panic::resume_unwind(panic),
+            let trouble = match join(run) {
+                Ok(()) => None,
+                Err(Trouble::Fails(why)) => Some(why),
+                Err(Trouble::Lab(error)) => return Err(error),
             };
             Ok(Tried { name, trouble })
         });
@@ -169,16 +168,9 @@ fn ping(call: &Call<'_>, bytes: u32) -> std::result::Result<(), Trouble> {
 
 /// Traces the route: every router and the server must answer.
 fn traceroute(call: &Call<'_>) -> std::result::Result<(), Trouble> {
-    let mut command = call.client.command("traceroute");
-    command.args(["-n", "-q", "1", "-w", "1", "-m", "12"]);
-    let said = process::run(command.arg(call.target.to_string()))?;
-    let hops: Vec<&str> = said
-        .lines()
-        .skip(1)
-        .filter_map(|line| line.split_whitespace().nth(1))
-        .collect();
-    let arrives = hops.last() == Some(&call.target.to_string().as_str());
-    if arrives && !hops.contains(&"*") {
+    let target = call.target.to_string();
+    let hops = tools::hops(call.client, &target, Duration::from_secs(1), 12)?;
+    if hops.last() == Some(&target) && !hops.iter().any(|hop| hop == "*") {
         return Ok(());
     }
     Err(Trouble::Fails(format!("it shows {}", hops.join(", "))))

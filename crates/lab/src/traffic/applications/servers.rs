@@ -17,6 +17,7 @@ use crate::{
         leftovers,
         netns::Namespace,
         process::{self, Process},
+        threads::join,
     },
     traffic::services::{self, Dns, Files, PAGE, WEB_NAME},
 };
@@ -45,11 +46,7 @@ impl Servers {
             let dns = scope.spawn(|| Dns::start(node, address));
             let voice = scope.spawn(|| services::start_iperf(node, TESTER_CPU));
             let web = Files::serve_securely(node, &[FILE], PAGE, &keys);
-            let joined = (dns.join(), voice.join());
-            match joined {
-                (Ok(dns), Ok(voice)) => (web, dns, voice),
-                (Err(panic), _) | (_, Err(panic)) => std::panic::resume_unwind(panic),
-            }
+            (web, join(dns), join(voice))
         });
         Ok(Self {
             _web: web?,
@@ -104,10 +101,7 @@ impl Serving<'_> {
     /// Ends it.
     pub(super) fn end(self) -> Result<()> {
         self.server.end();
-        match self.thread.join() {
-            Ok(ended) => ended,
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+        join(self.thread)
     }
 }
 
@@ -122,12 +116,7 @@ pub(super) fn certificate(folder: &Path) -> Result<PathBuf> {
     command.args(["-addext", &format!("subjectAltName=DNS:{WEB_NAME}")]);
     command.arg("-out").arg(&certificate);
     process::run(command.arg("-keyout").arg(&key))?;
-    let read = |path: &Path| {
-        std::fs::read(path).map_err(|source| LabError::File {
-            path: path.into(),
-            source,
-        })
-    };
+    let read = |path: &Path| std::fs::read(path).map_err(LabError::file(path));
     let both = folder.join("both.pem");
     leftovers::write(&both, [read(&certificate)?, read(&key)?].concat())?;
     Ok(both)

@@ -34,6 +34,7 @@ use crate::{
         netns::Namespace,
         place::Place,
         programs::{self, bpf},
+        threads::join,
     },
 };
 
@@ -240,10 +241,7 @@ impl Generator {
         std::thread::scope(|scope| {
             let sender = scope.spawn(runs);
             let value = task(controls, &|| !sender.is_finished());
-            let ended = match sender.join() {
-                Ok(ended) => ended?,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
+            let ended = join(sender)?;
             Ok((value?, ended))
         })
     }

@@ -32,6 +32,7 @@ use crate::{
         cores::{GATEWAY_CPU, pin},
         netns::Namespace,
         process,
+        threads::join,
         topology::Network,
         wire::Tap,
     },
@@ -177,8 +178,5 @@ fn spin<T: Send>(task: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         process::run(Command::new("chrt").args(["--idle", "--pid", "0", &thread]))?;
         task()
     };
-    std::thread::scope(|scope| match scope.spawn(work).join() {
-        Ok(result) => result,
-        Err(panic) => std::panic::resume_unwind(panic),
-    })
+    std::thread::scope(|scope| join(scope.spawn(work)))
 }

@@ -18,6 +18,7 @@ use crate::{
     network::{
         place::Place,
         programs::{self, Attached},
+        threads::join,
         topology::{HOST_INTERFACE, Network, mac_octets},
     },
     traffic::{
@@ -366,11 +367,7 @@ impl Tester {
             let senders: Vec<_> = directions
                 .map(|direction| scope.spawn(move || direction.generator.send(legs, by, flush)))
                 .collect();
-            let results = senders.into_iter().map(|sender| {
-                let result = sender.join();
-                result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            results.collect()
+            senders.into_iter().map(join).collect()
         })
     }
 

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     LabError, Result,
     figures::results::Point,
+    network::threads::join,
     traffic::tester::{
         TrialResult,
         search::{Limit, Offer, recovery::legs},
@@ -92,9 +93,7 @@ pub(crate) fn reset(testbed: &mut Testbed, profile: Profile) -> Result<Vec<Point
         let sender = scope.spawn(|| bench.offer(offer));
         std::thread::sleep(before);
         let restarted = testbed.restart();
-        let result = sender.join();
-        let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (result, restarted)
+        (join(sender), restarted)
     });
     restarted?;
     let time = silence(&result?)?;

@@ -69,7 +69,7 @@ fn run(call: &Call<'_>) -> std::result::Result<Vec<Outcome>, Trouble> {
     // A letter of the office itself is there for who could send none.
     if sent.is_err() {
         let mailbox = root.join("mail/reader/new");
-        fs::create_dir_all(&mailbox).map_err(|source| file(&mailbox, source))?;
+        fs::create_dir_all(&mailbox).map_err(LabError::file(&mailbox))?;
         leftovers::write(&mailbox.join("1.local"), letter())?;
         own(&root.join("mail"))?;
     }
@@ -77,18 +77,11 @@ fn run(call: &Call<'_>) -> std::result::Result<Vec<Outcome>, Trouble> {
     Ok(vec![sent.into(), read.into()])
 }
 
-fn file(path: &Path, source: std::io::Error) -> LabError {
-    LabError::File {
-        path: path.into(),
-        source,
-    }
-}
-
 /// Makes the folders, of which programs with other accounts see theirs.
 fn open(root: &Path) -> Result<()> {
     for name in ["etc", "queue", "data", "mail", "run"] {
         let path = root.join(name);
-        fs::create_dir(&path).map_err(|source| file(&path, source))?;
+        fs::create_dir(&path).map_err(LabError::file(&path))?;
     }
     for name in ["data", "mail"] {
         own(&root.join(name))?;

@@ -19,7 +19,10 @@ use super::{Call, Trouble, WithoutIpv4};
 use crate::{
     LabError, Result,
     error::ProcessProblem,
-    network::process::{self, Process},
+    network::{
+        process::{self, Process},
+        threads::join,
+    },
 };
 pub use verdict::{Seen, Stream, Verdict};
 
@@ -132,12 +135,6 @@ pub fn try_all(
     }
     judged.retain(|judged| wanted(judged.name));
     Ok(judged)
-}
-
-fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
-    thread
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 impl Application {

@@ -122,10 +122,7 @@ impl<'a> Swarm<'a> {
         leftovers::write(&own.join("known"), hashes)?;
         for (path, mode) in [(folder.path(), 0o711), (&own, 0o755)] {
             let mode = fs::Permissions::from_mode(mode);
-            fs::set_permissions(path, mode).map_err(|source| LabError::File {
-                path: path.into(),
-                source,
-            })?;
+            fs::set_permissions(path, mode).map_err(LabError::file(path))?;
         }
         let mut command = call.server.command("opentracker");
         command.args(["-i", &server.to_string(), "-w", "known", "-d"]);
@@ -298,10 +295,7 @@ fn hash(torrent: &Path) -> Result<String> {
 }
 
 fn make(folder: &Path) -> Result<()> {
-    fs::create_dir(folder).map_err(|source| LabError::File {
-        path: folder.into(),
-        source,
-    })
+    fs::create_dir(folder).map_err(LabError::file(folder))
 }
 
 /// Returns whether transmission's log says that the router has granted a port, or that there is no such router.

@@ -147,10 +147,7 @@ impl<'a> Site<'a> {
         let both = servers::certificate(keys.path())?;
         // The customer's certificate is its own authority.
         let customer = keys.path().join("customer");
-        fs::create_dir(&customer).map_err(|source| crate::LabError::File {
-            path: customer.clone(),
-            source,
-        })?;
+        fs::create_dir(&customer).map_err(crate::LabError::file(&customer))?;
         let customer = servers::certificate(&customer)?;
         let log = keys.path().join("asked");
         let (both, customer, asked) = (both.display(), customer.display(), log.display());
