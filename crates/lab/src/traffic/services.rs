@@ -19,6 +19,7 @@ use crate::{
         netns::Namespace,
         plan,
         process::{self, Process},
+        random::Random,
         topology::Network,
     },
 };
@@ -227,13 +228,10 @@ pub(crate) fn listens(namespace: &Namespace, port: u16) -> bool {
 fn write_noise(path: &Path, size: usize) -> Result<()> {
     let problem = LabError::file(path);
     let mut file = std::io::BufWriter::new(fs::File::create(path).map_err(&problem)?);
-    let mut state = 0x1234_5678_9abc_def0_u64;
+    let mut noise = Random::new(0);
     let mut left = size;
     while left > 0 {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        let word = state.to_le_bytes();
+        let word = noise.number().to_le_bytes();
         let part = left.min(word.len());
         file.write_all(&word[..part]).map_err(&problem)?;
         left -= part;

@@ -227,7 +227,7 @@ impl DnsLoad {
         socket.connect(self.server)?;
         socket.set_read_timeout(Some(Duration::from_millis(100)))?;
         let queries: Vec<Vec<u8>> = (0..services::NAMES)
-            .map(|number| query(number as u16, &numbered_name(number)))
+            .map(|number| query(number as u16, &numbered_name(number), AAAA))
             .collect();
         let mut answer = [0; 1500];
         let (mut next, mut outstanding, mut answered) = (0, 0, 0_u64);
@@ -252,15 +252,19 @@ impl DnsLoad {
     }
 }
 
-/// Returns a query for AAAA with recursion desired (RFC 1035 section 4.1).
-pub(crate) fn query(identifier: u16, name: &str) -> Vec<u8> {
+/// The types of records with addresses (RFC 1035 section 3.2.2, RFC 3596 section 2.1).
+pub(crate) const A: u8 = 1;
+pub(crate) const AAAA: u8 = 28;
+
+/// Returns a query for a type with recursion desired (RFC 1035 section 4.1).
+pub(crate) fn query(identifier: u16, name: &str, kind: u8) -> Vec<u8> {
     let mut message = identifier.to_be_bytes().to_vec();
     message.extend([0x01, 0x00, 0, 1, 0, 0, 0, 0, 0, 0]);
     for label in name.split('.') {
         message.push(label.len() as u8);
         message.extend(label.as_bytes());
     }
-    message.extend([0, 0, 28, 0, 1]);
+    message.extend([0, 0, kind, 0, 1]);
     message
 }
 
@@ -370,7 +374,7 @@ mod tests {
     #[test]
     fn query_is_laid_out_as_rfc_1035_says() {
         assert_eq!(
-            query(0x1234, "a.bc"),
+            query(0x1234, "a.bc", AAAA),
             [
                 0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, b'a', 2, b'b', b'c', 0, 0, 28, 0, 1
             ]

@@ -2,7 +2,10 @@
 
 use std::net::SocketAddrV4;
 
-use crate::network::plan;
+use crate::{
+    network::plan,
+    traffic::tools::{A, has_answer, query},
+};
 
 /// The port of the protocol.
 pub(super) const PORT: u16 = 53;
@@ -14,31 +17,15 @@ const HEADER: usize = 12;
 /// Flags of an answer: it is one, recursion was desired and is available.
 const FLAGS: [u8; 2] = [0x81, 0x80];
 
-/// Returns a question for the A record of a name of its own (RFC 1035 section 4.1).
+/// Returns a question for the A record of a name of its own.
 pub(super) fn question(number: u32, first: u8) -> Vec<u8> {
-    let mut octets = (number as u16).to_be_bytes().to_vec();
-    octets.extend([1, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
-    let label = format!("{}{number:08x}", char::from(first));
-    for label in [label.as_str(), "lab", "test", ""] {
-        octets.push(label.len() as u8);
-        octets.extend(label.as_bytes());
-    }
-    // Type A, class IN.
-    octets.extend([0, 1, 0, 1]);
-    octets
+    let name = format!("{}{number:08x}.lab.test", char::from(first));
+    query(number as u16, &name, A)
 }
 
 /// Returns whether a message is an answer to a question, with a record.
 pub(super) fn is_answer(question: &[u8], message: &[u8]) -> bool {
-    question.get(..2) == message.get(..2) && has_record(message)
-}
-
-/// Returns whether a message is an answer with a record.
-pub(super) fn has_record(message: &[u8]) -> bool {
-    let Some([_, _, flags, code, _, _, high, low, ..]) = message.first_chunk::<HEADER>() else {
-        return false;
-    };
-    flags & 0x80 != 0 && code & 0xf == 0 && [*high, *low] != [0, 0]
+    question.get(..2) == message.get(..2) && has_answer(message)
 }
 
 /// Returns the answer of the server that the service asks; none to a name that is never answered.

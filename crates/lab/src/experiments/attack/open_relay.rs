@@ -3,7 +3,7 @@
 use std::net::SocketAddrV6;
 
 use super::{Assault, Attack, ENGINES, Gain, arena::Arena, echo, flood::Rate, flows, names};
-use crate::{Result, network::plan, subjects::isthmus::Engine};
+use crate::{Result, network::plan, subjects::isthmus::Engine, traffic::tools::has_answer};
 
 /// The attack on the NAT64.
 pub(super) const ATTACK: Attack = Attack {
@@ -44,7 +44,7 @@ fn relayed(arena: &Arena) -> Result<Gain> {
 fn resolved(arena: &Arena) -> Result<Gain> {
     let server = SocketAddrV6::new(plan::GATEWAY4_AS_IPV6, names::PORT, 0, 0);
     let question = |number| names::question(number, names::ANSWERED);
-    got(arena, server, question, names::has_record)
+    got(arena, server, question, has_answer)
 }
 
 fn got(

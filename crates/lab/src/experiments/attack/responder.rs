@@ -39,6 +39,17 @@ impl Responder {
             Ok(socket)
         };
         let socket = node.enter(|| bind().map_err(|source| problem("service", source)))?;
+        Ok(Self::at(socket, move |question, from| match from {
+            SocketAddr::V4(from) => answer(question, from),
+            SocketAddr::V6(_) => None,
+        }))
+    }
+
+    /// Starts it at a socket that does not wait long for a question.
+    pub(super) fn at(
+        socket: UdpSocket,
+        answer: impl Fn(&[u8], SocketAddr) -> Option<Vec<u8>> + Send + 'static,
+    ) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let end = Arc::clone(&ended);
         let thread = thread::spawn(move || {
@@ -46,10 +57,10 @@ impl Responder {
             let _ = pin(cpu(GATEWAY_CPU));
             serve(&socket, answer, &end);
         });
-        Ok(Self {
+        Self {
             ended,
             thread: Some(thread),
-        })
+        }
     }
 }
 
@@ -63,10 +74,14 @@ impl Drop for Responder {
     }
 }
 
-fn serve(socket: &UdpSocket, answer: Answer, ended: &AtomicBool) {
+fn serve(
+    socket: &UdpSocket,
+    answer: impl Fn(&[u8], SocketAddr) -> Option<Vec<u8>>,
+    ended: &AtomicBool,
+) {
     let mut octets = vec![0; 65536];
     while !ended.load(Ordering::Relaxed) {
-        if let Ok((length, SocketAddr::V4(from))) = socket.recv_from(&mut octets)
+        if let Ok((length, from)) = socket.recv_from(&mut octets)
             && let Some(answer) = answer(&octets[..length], from)
         {
             // An answer that the kernel does not take is a lost one.

@@ -17,7 +17,7 @@ use crate::{
     },
     traffic::{
         services::{NAMES, WILD, numbered_name},
-        tools::{has_answer, query},
+        tools::{AAAA, has_answer, query},
     },
 };
 
@@ -176,7 +176,7 @@ impl Trial {
             let due = (start.elapsed().as_secs_f64() * self.rate) as u64;
             if sent < due.min(self.queries()) {
                 let identifier = sent as u16;
-                match socket.send(&query(identifier, &self.name(sent))) {
+                match socket.send(&query(identifier, &self.name(sent), AAAA)) {
                     Ok(_) => {
                         last = Instant::now();
                         waiting.insert(identifier, last);
