@@ -1,6 +1,6 @@
 //! The gateways under test, behind one interface.
 //!
-//! * [`isthmus`]: ours
+//! * [`isthmus`]: our gateway
 //! * [`peers`]: those of others, and the kernel
 //! * [`provider`]: the network in which a mechanism has a CE and a BR, and who can be either
 //! * [`bare`]: the machine without an operating system, in an emulator
