@@ -7,20 +7,25 @@ use std::time::Duration;
 
 use isthmus_lab::{
     Result,
-    device::Device,
-    generator::{FrameSize, Pace},
-    measure::{Load, Path},
-    packet::Form,
-    peers::{Fault, Faulty, Forwarding, Redirect},
-    tester::{
-        Ceiling, Extent, Flows, Phases, Port, SingleDevice, Streams, Summary, Tester, Tolerance,
-        Traffic, Trial, flows,
-        search::{
-            Offer, Range,
-            mlr::{self, Goal},
+    network::{
+        device::Device,
+        topology::{HOST4, HOST6, Neighbours, Offloads, Topology},
+    },
+    subjects::peers::{Fault, Faulty, Forwarding},
+    traffic::{
+        generator::{FrameSize, Pace},
+        packet::Form,
+        path::{Load, Path},
+        redirect::Redirect,
+        tester::{
+            Ceiling, Extent, Flows, Phases, Port, SingleDevice, Streams, Summary, Tester,
+            Tolerance, Traffic, Trial, flows,
+            search::{
+                Offer, Range,
+                mlr::{self, Goal},
+            },
         },
     },
-    topology::{HOST4, HOST6, Neighbours, Offloads, Topology},
 };
 
 fn main() -> Result<()> {

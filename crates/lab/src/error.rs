@@ -152,6 +152,14 @@ pub enum LabError {
     /// The thread of the wires needs a CPU of its own.
     #[error("links with a line rate need two CPUs, and this machine has one")]
     OneCpu,
+    /// A thread could not be bound to a CPU.
+    #[error("cannot bind a thread to CPU {cpu}: {source}")]
+    Pin {
+        /// The CPU.
+        cpu: usize,
+        /// The cause.
+        source: io::Error,
+    },
     /// A socket of the tester failed.
     #[error("cannot {action} {address}: {source}")]
     Socket {
@@ -168,6 +176,17 @@ pub enum LabError {
     /// Only root can make namespaces.
     #[error("needs root: network namespaces and BPF")]
     NotRoot,
+}
+
+impl LabError {
+    /// Returns what makes the error of this file from its cause.
+    pub(crate) fn file(path: impl Into<PathBuf>) -> impl Fn(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File {
+            path: path.clone(),
+            source,
+        }
+    }
 }
 
 /// A problem with a process.

@@ -57,7 +57,7 @@ fn lab_names_the_rows_that_there_are() {
 
 /// The directory of a run with one experiment, in which packets take this long, each time a little longer.
 fn made_up_run(place: &Path, id: &str, seconds: f64) {
-    use isthmus_lab::results::{
+    use isthmus_lab::figures::results::{
         Directory, Environment, Evidence, ExperimentInfo, FORMAT, Outcome, Planned, Point,
         Quantity, Rules, Run, SubjectInfo, Trial,
     };

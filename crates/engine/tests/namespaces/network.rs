@@ -9,8 +9,8 @@
 use std::fs::File;
 
 use isthmus_lab::LabError;
-use isthmus_lab::netns::Namespace;
-use isthmus_lab::topology::{self, End, Link, Neighbours, Offloads, Role, Topology};
+use isthmus_lab::network::netns::Namespace;
+use isthmus_lab::network::topology::{self, End, Link, Neighbours, Offloads, Role, Topology};
 
 /// Which namespace.
 #[derive(Clone, Copy, Debug)]

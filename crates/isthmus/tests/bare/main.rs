@@ -16,8 +16,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use etherparse::PacketBuilder;
-use isthmus_lab::bare::{self, Board, CARDS, Emulated};
-use isthmus_lab::process;
+use isthmus_lab::network::process;
+use isthmus_lab::subjects::bare::{self, Board, CARDS, Emulated};
 
 const SIIT: &str = r#"
 [[card]]

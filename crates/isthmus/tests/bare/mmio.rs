@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use isthmus_lab::bare::{Board, Emulated};
+use isthmus_lab::subjects::bare::{Board, Emulated};
 
 use super::{FORWARDS, LEFT, ONE, RIGHT, SIIT, boot, forwards};
 

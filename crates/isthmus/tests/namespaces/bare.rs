@@ -14,8 +14,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use isthmus_lab::topology::{End, Link, Neighbours, Node, Offloads, Role, Topology};
-use isthmus_lab::{bare, process};
+use isthmus_lab::network::topology::{End, Link, Neighbours, Node, Offloads, Role, Topology};
+use isthmus_lab::{network::process, subjects::bare};
 
 use crate::gateway::{Gateway, ISTHMUS};
 use crate::net::{Net, possible, text};

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use isthmus_lab::topology::{Neighbours, Node, Offloads, Role, Topology};
+use isthmus_lab::network::topology::{Neighbours, Node, Offloads, Role, Topology};
 use serde_json::Value;
 
 use crate::forward::translated;

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use isthmus_lab::process::{self, Process};
+use isthmus_lab::network::process::{self, Process};
 use serde_json::{Value, json};
 
 use super::SERVER;

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use isthmus_lab::process;
+use isthmus_lab::network::process;
 use serde_json::Value;
 
 use crate::gateway::{Gateway, ISTHMUS};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use isthmus_lab::process::{self, Process};
+use isthmus_lab::network::process::{self, Process};
 use serde_json::Value;
 
 use crate::net::text;

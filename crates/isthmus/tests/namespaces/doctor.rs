@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use isthmus_lab::sink::Sink;
+use isthmus_lab::traffic::sink::Sink;
 use serde_json::Value;
 
 use crate::gateway::{Gateway, ISTHMUS};

@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use isthmus_lab::process;
+use isthmus_lab::network::process;
 
 use crate::net::{Net, text};
 use crate::site::{Site, both_links};

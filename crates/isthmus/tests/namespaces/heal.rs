@@ -4,7 +4,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use isthmus_lab::process;
+use isthmus_lab::network::process;
 
 use crate::forward::{PINGS, translated};
 use crate::gateway::Gateway;

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use isthmus_lab::process;
+use isthmus_lab::network::process;
 
 use crate::gateway::Gateway;
 use crate::heal::soon;

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use isthmus_lab::netns::Namespace;
-use isthmus_lab::process::Process;
-use isthmus_lab::topology::{End, Link, Neighbours, Node, Offloads, Role, Topology};
+use isthmus_lab::network::netns::Namespace;
+use isthmus_lab::network::process::Process;
+use isthmus_lab::network::topology::{End, Link, Neighbours, Node, Offloads, Role, Topology};
 use socket2::{Domain, Protocol, Socket, Type};
 use tempfile::TempDir;
 

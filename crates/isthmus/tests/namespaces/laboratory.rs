@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use isthmus_lab::LabError;
-use isthmus_lab::experiment;
-use isthmus_lab::results::{
+use isthmus_lab::experiments;
+use isthmus_lab::figures::results::{
     Attempt, Directory, Interface, Offload, Outcome, Planned, Point, SearchLimits, Trial,
 };
 
@@ -26,7 +26,7 @@ const ADDED: [(&str, f64); 5] = [
 
 fn lab(arguments: &[&str]) -> Output {
     // Cargo builds the gateway for this test, but not the program that `isthmus lab` starts.
-    if let Err(stale @ LabError::Stale { .. }) = isthmus_lab::isthmus::laboratory() {
+    if let Err(stale @ LabError::Stale { .. }) = isthmus_lab::subjects::isthmus::laboratory() {
         panic!("{stale}");
     }
     let mut command = Command::new(ISTHMUS);
@@ -168,7 +168,7 @@ mod others {
             return;
         }
         // Our own subjects must be there.
-        let theirs = experiment::subjects().into_iter().filter(|subject| {
+        let theirs = experiments::subjects().into_iter().filter(|subject| {
             !subject.name.contains("isthmus")
                 && expected.iter().any(|(name, _)| subject.name == *name)
         });

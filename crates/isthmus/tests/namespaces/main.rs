@@ -48,7 +48,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use isthmus_lab::process;
+use isthmus_lab::network::process;
 use serde_json::Value;
 use site::{HOME, PLAT, Site, both_links};
 

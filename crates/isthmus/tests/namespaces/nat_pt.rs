@@ -8,7 +8,7 @@
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use isthmus_lab::process;
+use isthmus_lab::network::process;
 
 use crate::gateway::Gateway;
 use crate::net::{Net, text};

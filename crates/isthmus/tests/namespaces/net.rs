@@ -7,9 +7,11 @@
 
 use std::process::{Command, Output};
 
-use isthmus_lab::netns::Namespace;
-use isthmus_lab::process;
-use isthmus_lab::topology::{End, Link, Neighbours, Network, Node, Offloads, Role, Topology};
+use isthmus_lab::network::netns::Namespace;
+use isthmus_lab::network::process;
+use isthmus_lab::network::topology::{
+    End, Link, Neighbours, Network, Node, Offloads, Role, Topology,
+};
 
 use crate::softwires::traffic::Hosts;
 

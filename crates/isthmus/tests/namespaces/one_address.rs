@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use isthmus_lab::process;
+use isthmus_lab::network::process;
 
 use crate::gateway::{Gateway, ISTHMUS};
 use crate::net::{Net, text};

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::thread;
 
-use isthmus_lab::process;
+use isthmus_lab::network::process;
 
 use crate::net::text;
 use crate::site::Site;

@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use isthmus_lab::process;
-use isthmus_lab::topology::Network;
+use isthmus_lab::network::process;
+use isthmus_lab::network::topology::Network;
 use machine::Machine;
 use page::{Page, Step};
 

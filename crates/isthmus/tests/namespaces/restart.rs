@@ -14,7 +14,7 @@ use crate::gateway::{Gateway, ISTHMUS};
 use crate::site::{HOME, PLAT, Site, both_links};
 use crate::softwires::net::Net as Softwires;
 pub(crate) use connection::Connection;
-use isthmus_lab::provider;
+use isthmus_lab::subjects::provider;
 pub(crate) use places::Places;
 
 const SERVER: &str = "64:ff9b::192.0.2.2";

@@ -15,7 +15,7 @@ use std::env;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use isthmus_lab::random::Random;
+use isthmus_lab::network::random::Random;
 
 use crate::gateway::Gateway;
 use crate::net::Net;

@@ -6,7 +6,7 @@ mod ports;
 mod proxied;
 pub(crate) mod traffic;
 
-use isthmus_lab::provider::{self, Mechanism, Transport};
+use isthmus_lab::subjects::provider::{self, Mechanism, Transport};
 
 use crate::gateway::Gateway;
 use crate::net::text;
@@ -101,7 +101,7 @@ macro_rules! sessions {
             $(
                 #[test]
                 fn $name() {
-                    super::super::opens(&isthmus_lab::provider::$row, stringify!($engine));
+                    super::super::opens(&isthmus_lab::subjects::provider::$row, stringify!($engine));
                 }
             )+
         }
@@ -116,7 +116,7 @@ mod opens_in_bpf {
 }
 
 mod one_host_floods {
-    use isthmus_lab::provider;
+    use isthmus_lab::subjects::provider;
 
     use super::household;
 

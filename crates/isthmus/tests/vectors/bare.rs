@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use etherparse::PacketBuilder;
 use isthmus_core::wire::resolution;
 use isthmus_gateway::config::{self, Chance, LoadError, PackError, Secrets};
-use isthmus_lab::bare::{self, Board, CARDS, Emulated};
+use isthmus_lab::subjects::bare::{self, Board, CARDS, Emulated};
 
 use super::case::Case;
 use super::pcap::Record;
@@ -221,7 +221,7 @@ fn program() -> Result<PathBuf, String> {
 
 /// Why no machine can run here, if so.
 pub(crate) fn missing() -> Option<String> {
-    let able = isthmus_lab::process::require("qemu-system-x86_64", "qemu-system-x86");
+    let able = isthmus_lab::network::process::require("qemu-system-x86_64", "qemu-system-x86");
     able.err().map(|error| error.to_string())
 }
 

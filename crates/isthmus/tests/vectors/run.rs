@@ -16,7 +16,7 @@ use isthmus_engine::bpf::{Hook, KernelTranslator};
 use isthmus_engine::offline;
 use isthmus_gateway::capture::{self, Programs};
 use isthmus_gateway::config;
-use isthmus_lab::process;
+use isthmus_lab::network::process;
 
 use super::bare;
 use super::case::Case;

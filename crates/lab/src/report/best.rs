@@ -1,8 +1,8 @@
 //! The subject that stands for others: the best of the run.
 
 use crate::{
-    results::{Better, SubjectInfo},
-    summary::{Figure, Line, Summary},
+    figures::results::{Better, SubjectInfo},
+    report::summary::{Figure, Line, Summary},
 };
 
 /// The experiments whose best value makes a subject the best, the first that has any.

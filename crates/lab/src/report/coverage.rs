@@ -392,7 +392,7 @@ pub(super) const FIGURES: [Figure; 54] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::experiments;
+    use crate::experiments::experiments;
 
     /// The papers number what they show: 000 has measurements in figures 16 to 35, 001 in 5 to 8 and 10 to 20, 002 in 2
     /// to 8.

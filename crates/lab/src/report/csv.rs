@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::summary::ExperimentSummary;
+use crate::report::summary::ExperimentSummary;
 
 const HEADER: &str = "experiment,subject,mechanism,implementation,engine,series,at,at_unit,value,unit,\
     repetitions,samples,p1,p99,bound,efficiency,ceiling,limited_by_tester,load,reason\r\n";

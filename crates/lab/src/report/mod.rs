@@ -10,16 +10,30 @@
 //! * `papers`: the findings and the printed values of the papers
 //! * `coverage`: all figures of the papers
 //! * `csv`, `png`: the figures for other programs
+//!
+//! It shows what others find in the same results:
+//!
+//! * [`summary`], [`amount`]: the medians of a run, and how quantities are written
+//! * [`claims`]: the papers' claims, judged by a run
+//! * [`mod@diff`]: the comparison of two runs
+//! * [`advise`]: the choice of a mechanism for a network
+//! * `counted`: the instructions of a packet that are committed with the program
 
+pub mod advise;
+pub mod amount;
 mod best;
+pub mod claims;
+mod counted;
 mod coverage;
 mod csv;
+pub mod diff;
 mod page;
 mod papers;
 mod plot;
 mod png;
 mod ruler;
 mod style;
+pub mod summary;
 mod words;
 
 pub use csv::csv;
@@ -30,7 +44,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::summary::{ExperimentSummary, Summary};
+use crate::report::summary::{ExperimentSummary, Summary};
 
 /// An error of a report.
 #[derive(Debug, thiserror::Error)]

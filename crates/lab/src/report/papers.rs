@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn experiments_of_the_papers_have_a_finding() {
-        let experiments = crate::experiment::experiments();
+        let experiments = crate::experiments::experiments();
         for experiment in experiments.filter(|experiment| experiment.name.starts_with("paper-")) {
             assert!(finding(experiment.name).is_some(), "{}", experiment.name);
         }
@@ -398,13 +398,13 @@ mod tests {
         let here = TRIED.iter().flat_map(|tried| tried.here).copied();
         let (mut here, mut names): (Vec<_>, Vec<_>) = (
             here.collect(),
-            crate::applications::everyday::names().collect(),
+            crate::traffic::applications::everyday::names().collect(),
         );
         here.sort_unstable();
         names.sort_unstable();
         assert_eq!(here, names);
         let known = |name: &&'static str| {
-            let mut subjects = crate::experiment::subjects().into_iter();
+            let mut subjects = crate::experiments::subjects().into_iter();
             subjects.any(|subject| subject.mechanism == *name)
         };
         assert!(TRIED_THROUGH.iter().all(known));
@@ -412,7 +412,7 @@ mod tests {
 
     #[test]
     fn printed_values_belong_to_known_mechanisms() {
-        let subjects = crate::experiment::subjects();
+        let subjects = crate::experiments::subjects();
         let here = |mechanism: &str| {
             let same = |name: &str| name.to_lowercase() == mechanism;
             subjects.iter().any(|subject| same(subject.mechanism))

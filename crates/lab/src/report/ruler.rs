@@ -1,6 +1,6 @@
 //! An axis: the places of values, and the ticks.
 
-use crate::results::Scale;
+use crate::figures::results::Scale;
 
 /// A range of values with ticks.
 #[derive(Debug, Clone, PartialEq)]
@@ -211,7 +211,7 @@ mod tests {
     fn few_places_have_a_tick_each_and_many_have_round_ones() {
         let prefixes = [32.0, 40.0, 48.0, 56.0, 64.0, 96.0];
         assert_eq!(Ruler::at_places(Scale::Linear, &prefixes).ticks, prefixes);
-        let payloads = crate::bound::table::PAPERS_PAYLOADS.map(f64::from);
+        let payloads = crate::figures::bound::table::PAPERS_PAYLOADS.map(f64::from);
         let ruler = Ruler::at_places(Scale::Logarithmic, &payloads);
         close(
             &ruler.ticks,

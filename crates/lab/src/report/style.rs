@@ -5,8 +5,8 @@
 use maud::{Markup, html};
 
 use crate::{
-    results::{Run, SubjectInfo},
-    summary::is_ours,
+    figures::results::{Run, SubjectInfo},
+    report::summary::is_ours,
 };
 
 /// The number of colours for mechanisms, without the two of native forwarding.
@@ -135,7 +135,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::results::{Environment, FORMAT, Rules};
+    use crate::figures::results::{Environment, FORMAT, Rules};
 
     fn run(names: &[(&str, &str)]) -> Run {
         let subject = |(mechanism, engine): &(&str, &str)| SubjectInfo {

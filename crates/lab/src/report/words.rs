@@ -1,9 +1,8 @@
 //! The words of the report for quantities, axes and trials.
 
 use crate::{
-    amount,
-    results::{Axis, Quantity},
-    summary::Cause,
+    figures::results::{Axis, Quantity},
+    report::{amount, summary::Cause},
 };
 
 /// Returns a quantity's name.

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use isthmus_lab::attack;
+use isthmus_lab::experiments::attack;
 
 #[test]
 fn the_tables_are_those_of_the_outcomes() {

@@ -3,8 +3,8 @@
 
 use isthmus_lab::{
     LabError, Result,
-    applications::everyday::{self, Judged, Verdict},
-    experiment::{measure::applications, subjects, testbed::Testbed},
+    experiments::{measure::applications, subjects, testbed::Testbed},
+    traffic::applications::everyday::{self, Judged, Verdict},
 };
 
 /// Tries the applications whose names begin so through a subject, whose network is changed before. Returns nothing if

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use isthmus_lab::{
     LabError,
-    attack::{self, Attack, Row},
-    isthmus::Engine,
+    experiments::attack::{self, Attack, Row},
+    subjects::isthmus::Engine,
 };
 
 /// The time for which a victim is watched.

@@ -1,6 +1,6 @@
 //! Every attack on every engine at every rate: `make test-long PARTS=attacks`, alone.
 
-use isthmus_lab::{attack, isthmus::Engine};
+use isthmus_lab::{experiments::attack, subjects::isthmus::Engine};
 
 use crate::attack::broken;
 

@@ -3,11 +3,17 @@
 use std::time::Duration;
 
 use isthmus_lab::{
-    LabError, Result, checks,
-    isthmus::{Engine, Mechanism},
-    plan, tools,
-    topology::{Offloads, Topology},
-    world::{Live, Narrow, Reference, World},
+    LabError, Result,
+    experiments::{
+        checks,
+        world::{Live, Narrow, Reference, World},
+    },
+    network::{
+        plan,
+        topology::{Offloads, Topology},
+    },
+    subjects::isthmus::{Engine, Mechanism},
+    traffic::tools,
 };
 
 /// Builds something and uses it, or says why it cannot be built here.

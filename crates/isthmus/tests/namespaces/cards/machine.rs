@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use isthmus_lab::process;
+use isthmus_lab::network::process;
 use serde_json::{Value, json};
 
 use super::PATIENCE;

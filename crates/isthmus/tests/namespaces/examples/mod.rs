@@ -11,8 +11,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use isthmus_lab::netns::Namespace;
-use isthmus_lab::topology::{End, Link, Neighbours, Network, Node, Offloads, Topology};
+use isthmus_lab::network::netns::Namespace;
+use isthmus_lab::network::topology::{End, Link, Neighbours, Network, Node, Offloads, Topology};
 use rows::{EXAMPLES, Example, Exchange};
 
 use crate::gateway::{Gateway, ISTHMUS};

@@ -1,6 +1,6 @@
 //! The network of each example: its neighbours, and what must pass.
 
-use isthmus_lab::topology::Role::{self, Plain, Router};
+use isthmus_lab::network::topology::Role::{self, Plain, Router};
 
 /// One or two examples that belong together, and their network. Offloads and names are those of the files.
 pub(super) struct Example {

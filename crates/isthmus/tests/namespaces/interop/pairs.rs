@@ -1,8 +1,8 @@
 //! The other implementation's end of tunnels, for the mechanisms of a [`provider`].
 
-use isthmus_lab::isthmus::Keys;
-use isthmus_lab::provider::others::{self, End, Need};
-use isthmus_lab::provider::{self, Host, Mechanism, keys};
+use isthmus_lab::subjects::isthmus::Keys;
+use isthmus_lab::subjects::provider::others::{self, End, Need};
+use isthmus_lab::subjects::provider::{self, Host, Mechanism, keys};
 
 /// The end of a mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,11 +9,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use isthmus_lab::device::Started;
-use isthmus_lab::netns::Namespace;
-use isthmus_lab::provider::others::End;
-use isthmus_lab::provider::{Core, Mechanism, Transport};
-use isthmus_lab::topology::{End as Plug, Link, Neighbours, Node, Offloads, Role, Topology};
+use isthmus_lab::network::device::Started;
+use isthmus_lab::network::netns::Namespace;
+use isthmus_lab::network::topology::{
+    End as Plug, Link, Neighbours, Node, Offloads, Role, Topology,
+};
+use isthmus_lab::subjects::provider::others::End;
+use isthmus_lab::subjects::provider::{Core, Mechanism, Transport};
 use tempfile::TempDir;
 
 use super::pairs::{Pair, Side};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use isthmus_lab::process::Process;
+use isthmus_lab::network::process::Process;
 
 use super::{CLAT, OF_HOME, World};
 

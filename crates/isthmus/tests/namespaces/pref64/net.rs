@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use isthmus_lab::LabError;
-use isthmus_lab::netns::Namespace;
-use isthmus_lab::topology::{self, End, Link, Neighbours, Node, Offloads, Role, Topology};
+use isthmus_lab::network::netns::Namespace;
+use isthmus_lab::network::topology::{self, End, Link, Neighbours, Node, Offloads, Role, Topology};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn6, recvmsg};
 use socket2::{Domain, Protocol, Socket, Type};
 use tempfile::TempDir;

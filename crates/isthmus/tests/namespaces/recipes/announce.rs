@@ -7,7 +7,9 @@
 //!   9.9.9.9         .2               .1 └──────┘  .1                           .2  └─────────┘
 //! ```
 
-use isthmus_lab::topology::{End, Link, Neighbours, Network, Node, Offloads, Role, Topology};
+use isthmus_lab::network::topology::{
+    End, Link, Neighbours, Network, Node, Offloads, Role, Topology,
+};
 
 use super::Recipe;
 

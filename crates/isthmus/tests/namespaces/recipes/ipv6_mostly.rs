@@ -6,7 +6,9 @@
 //!  printer ── eth0 ──┘        ::1, 192.168.7.1  .2                .1, 9.9.9.9
 //! ```
 
-use isthmus_lab::topology::{End, Link, Neighbours, Network, Node, Offloads, Role, Topology};
+use isthmus_lab::network::topology::{
+    End, Link, Neighbours, Network, Node, Offloads, Role, Topology,
+};
 
 use super::{Recipe, SHOPPERS, open_shop};
 

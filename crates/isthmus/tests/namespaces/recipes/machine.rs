@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use isthmus_lab::netns::Namespace;
-use isthmus_lab::process;
+use isthmus_lab::network::netns::Namespace;
+use isthmus_lab::network::process;
 use tempfile::TempDir;
 
 use super::page;

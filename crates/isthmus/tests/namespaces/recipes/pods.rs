@@ -5,7 +5,9 @@
 //!  job ── eth0, 2001:db8:42:1::b ── cali2          .2                                     .1, 9.9.9.9
 //! ```
 
-use isthmus_lab::topology::{End, Link, Neighbours, Network, Node, Offloads, Role, Topology};
+use isthmus_lab::network::topology::{
+    End, Link, Neighbours, Network, Node, Offloads, Role, Topology,
+};
 
 use super::{Recipe, SHOPPERS, open_shop};
 

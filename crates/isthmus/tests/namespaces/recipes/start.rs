@@ -5,7 +5,9 @@
 //!   .10                       .1          ::2               ::1             .1                      .2, 9.9.9.9
 //! ```
 
-use isthmus_lab::topology::{End, Link, Neighbours, Network, Node, Offloads, Role, Topology};
+use isthmus_lab::network::topology::{
+    End, Link, Neighbours, Network, Node, Offloads, Role, Topology,
+};
 
 use super::{Recipe, SHOPPERS, office, open_shop};
 

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use isthmus_lab::netns::Namespace;
+use isthmus_lab::network::netns::Namespace;
 
 use crate::softwires::traffic::inside;
 

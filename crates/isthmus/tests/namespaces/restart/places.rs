@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use isthmus_lab::netns::Namespace;
+use isthmus_lab::network::netns::Namespace;
 
 use crate::gateway::{Gateway, ISTHMUS};
 use crate::site::Site;

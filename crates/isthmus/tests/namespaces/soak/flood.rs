@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use isthmus_lab::attack::{Flood, Packets, Rate, datagram};
-use isthmus_lab::packet::Ends;
+use isthmus_lab::experiments::attack::{Flood, Packets, Rate, datagram};
+use isthmus_lab::traffic::packet::Ends;
 
 use crate::net::Net;
 

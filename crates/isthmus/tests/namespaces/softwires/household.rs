@@ -5,9 +5,9 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use isthmus_lab::attack::{Flood, Packets, Rate, datagram};
-use isthmus_lab::packet::Ends;
-use isthmus_lab::provider::{self, Mechanism};
+use isthmus_lab::experiments::attack::{Flood, Packets, Rate, datagram};
+use isthmus_lab::subjects::provider::{self, Mechanism};
+use isthmus_lab::traffic::packet::Ends;
 
 use super::net::Net;
 use super::traffic;

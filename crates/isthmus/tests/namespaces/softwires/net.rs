@@ -9,10 +9,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use isthmus_lab::isthmus::Keys;
-use isthmus_lab::netns::Namespace;
-use isthmus_lab::provider::{self, Core, Mechanism};
-use isthmus_lab::topology::{BR, Offloads};
+use isthmus_lab::network::netns::Namespace;
+use isthmus_lab::network::topology::{BR, Offloads};
+use isthmus_lab::subjects::isthmus::Keys;
+use isthmus_lab::subjects::provider::{self, Core, Mechanism};
 use tempfile::TempDir;
 
 use super::traffic::Hosts;

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use crab_nat::{InternetProtocol, PortMapping, PortMappingOptions, PortMappingType, natpmp};
 use isthmus_lab::LabError;
-use isthmus_lab::isthmus::Keys;
-use isthmus_lab::netns::Namespace;
+use isthmus_lab::network::netns::Namespace;
+use isthmus_lab::subjects::isthmus::Keys;
 
 use super::net::Net;
 use super::traffic::inside;
 use crate::gateway::Gateway;
-use isthmus_lab::provider::{self, Mechanism};
+use isthmus_lab::subjects::provider::{self, Mechanism};
 
 /// Time limit of a packet.
 const PATIENCE: Duration = Duration::from_secs(5);

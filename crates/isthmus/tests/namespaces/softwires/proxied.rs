@@ -9,9 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use crab_nat::InternetProtocol;
-use isthmus_lab::netns::Namespace;
-use isthmus_lab::provider::{self, Mechanism};
-use isthmus_lab::topology;
+use isthmus_lab::network::netns::Namespace;
+use isthmus_lab::network::topology;
+use isthmus_lab::subjects::provider::{self, Mechanism};
 
 use super::net::Net;
 use super::ports::{Asking, asks, with};

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use etherparse::PacketBuilder;
 use isthmus_lab::LabError;
-use isthmus_lab::netns::Namespace;
-use isthmus_lab::process::Process;
+use isthmus_lab::network::netns::Namespace;
+use isthmus_lab::network::process::Process;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::net::Net;

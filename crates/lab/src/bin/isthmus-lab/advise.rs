@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use isthmus_lab::advise::{
+use isthmus_lab::figures::results::{Better, Directory};
+use isthmus_lab::report::advise::{
     self, Advice, BrState, CeRouters, Choice, Core, Hosts, Inbound, Needs, Peers,
 };
-use isthmus_lab::results::{Better, Directory};
 
 /// Recommend mechanisms for a network
 ///

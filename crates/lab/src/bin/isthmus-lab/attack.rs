@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use isthmus_lab::attack::{self, Attack, Row};
-use isthmus_lab::isthmus::Engine;
+use isthmus_lab::experiments::attack::{self, Attack, Row};
+use isthmus_lab::subjects::isthmus::Engine;
 
 /// Attack a gateway, with a victim beside it
 ///

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use isthmus_lab::bench::{self, Row, RowResult, Thoroughness};
+use isthmus_lab::experiments::bench::{self, Row, RowResult, Thoroughness};
 
 /// Compare Isthmus with the kernel and with other gateways
 ///

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use isthmus_lab::bound::table::PAPERS_PAYLOADS;
-use isthmus_lab::bound::{
+use isthmus_lab::figures::bound::table::PAPERS_PAYLOADS;
+use isthmus_lab::figures::bound::{
     self, MECHANISMS, Measure, Mechanism, Mtu, Payload, Quantity, Rate, Table, TcpOptions,
 };
 

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use isthmus_lab::bench::exact;
-use isthmus_lab::machine;
+use isthmus_lab::experiments::bench::exact;
+use isthmus_lab::network::machine;
 use serde::{Deserialize, Serialize};
 
 /// Count the instructions of a packet, in a machine whose clock counts them

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use isthmus_lab::experiment::{experiments, subjects};
+use isthmus_lab::experiments::{experiments, subjects};
 
 /// Show the experiments that can be carried out
 #[derive(Args, Debug)]

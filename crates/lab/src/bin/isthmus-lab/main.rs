@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use isthmus::reader;
-use isthmus_lab::{demo, leftovers};
+use isthmus_lab::{experiments::demo, network::sweep};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -59,7 +59,7 @@ enum Action {
 }
 
 fn main() -> ExitCode {
-    reader::end_without(|| drop(leftovers::sweep_own()));
+    reader::end_without(|| drop(sweep::sweep_own()));
     match Lab::parse().run() {
         Ok(code) => code,
         Err(error) => reader::status(&error).unwrap_or_else(|| {
@@ -98,7 +98,7 @@ impl Lab {
     fn run(&self) -> Result<ExitCode> {
         if self.action.makes_networks() {
             clean_up_when_interrupted()?;
-            for name in leftovers::sweep() {
+            for name in sweep::sweep() {
                 eprintln!("removed the leftover {name}");
             }
         }
@@ -130,7 +130,7 @@ fn clean_up_when_interrupted() -> Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     std::thread::spawn(move || {
         if signals.forever().next().is_some() {
-            leftovers::sweep_own();
+            sweep::sweep_own();
             std::process::exit(130);
         }
     });

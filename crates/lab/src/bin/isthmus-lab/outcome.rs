@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use isthmus_lab::claims::{CLAIMS, Claim, Judgement};
-use isthmus_lab::diff::{Change, Diff};
+use isthmus_lab::figures::results::Directory;
 use isthmus_lab::report;
-use isthmus_lab::results::Directory;
-use isthmus_lab::summary::Summary;
+use isthmus_lab::report::claims::{CLAIMS, Claim, Judgement};
+use isthmus_lab::report::diff::{Change, Diff};
+use isthmus_lab::report::summary::Summary;
 use serde::Serialize;
 
 /// Write a run's report: a page, and its figures as CSV and PNG (needs no root)

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use isthmus_lab::bench;
+use isthmus_lab::experiments::bench;
 
 use super::bench::thoroughness;
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use isthmus_lab::experiment::{self, Event, Options, Profile};
-use isthmus_lab::isthmus;
-use isthmus_lab::results::{Directory, Outcome, Trial};
-use isthmus_lab::summary::Summary;
+use isthmus_lab::experiments::{self, Event, Options, Profile};
+use isthmus_lab::figures::results::{Directory, Outcome, Trial};
+use isthmus_lab::report::summary::Summary;
+use isthmus_lab::subjects::isthmus;
 
 /// Carry out experiments, and keep their results
 ///
@@ -50,9 +50,9 @@ impl Run {
         println!(
             "{} trials, about {}",
             directory.left().count(),
-            minutes(experiment::run::left(&directory)),
+            minutes(experiments::run::left(&directory)),
         );
-        experiment::run(&mut directory, |event| match event {
+        experiments::run(&mut directory, |event| match event {
             Event::Begins {
                 planned,
                 over,

@@ -8,11 +8,13 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use ipnet::Ipv6Net;
 use isthmus_core::address::rfc6052::Prefix;
-use isthmus_lab::generator::FrameSize;
-use isthmus_lab::outside::{self, Care, Effort, Figures, Hosts, Interface, Neighbour, Test};
-use isthmus_lab::packet::Ends;
-use isthmus_lab::process::require_root;
-use isthmus_lab::tester::{Phases, Port, Streams, Tester as Pair, Tolerance, Traffic};
+use isthmus_lab::experiments::outside::{
+    self, Care, Effort, Figures, Hosts, Interface, Neighbour, Test,
+};
+use isthmus_lab::network::process::require_root;
+use isthmus_lab::traffic::generator::FrameSize;
+use isthmus_lab::traffic::packet::Ends;
+use isthmus_lab::traffic::tester::{Phases, Port, Streams, Tester as Pair, Tolerance, Traffic};
 use serde::Serialize;
 
 /// Frames per second of each direction, where the speed of an interface is unknown.

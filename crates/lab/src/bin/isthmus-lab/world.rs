@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use isthmus_lab::isthmus;
-use isthmus_lab::world::{Live, Narrow};
+use isthmus_lab::experiments::world::{Live, Narrow};
+use isthmus_lab::subjects::isthmus;
 
 /// Build the demonstration's network with a running gateway, and keep it until Ctrl-C
 ///

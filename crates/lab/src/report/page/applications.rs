@@ -4,9 +4,11 @@ use maud::{Markup, html};
 
 use super::table::{Table, heads};
 use crate::{
-    report::papers::{self, TRIED},
-    results::NO_VERDICT,
-    summary::{ExperimentSummary, Figure},
+    figures::results::NO_VERDICT,
+    report::{
+        papers::{self, TRIED},
+        summary::{ExperimentSummary, Figure},
+    },
 };
 
 /// A mechanism and an application, with a figure of each implementation.
@@ -168,7 +170,7 @@ fn reasons(rows: &[Vec<Cell<'_>>]) -> Markup {
     }
 }
 
-/// Returns the mark of an application, see [`Quantity::Works`](crate::results::Quantity::Works).
+/// Returns the mark of an application, see [`Quantity::Works`](crate::figures::results::Quantity::Works).
 pub(super) fn works(value: f64) -> Markup {
     html! {
         @if value >= 1.0 {

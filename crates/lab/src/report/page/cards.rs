@@ -3,11 +3,15 @@
 use maud::{Markup, html};
 
 use crate::{
-    advise::{self, BrState, CeRouters, Core, Hosts, Inbound, Needs, Peers},
-    amount, counted,
-    report::{best::best, style::is_native},
-    results::{Quantity, SubjectInfo},
-    summary::{ExperimentSummary, Figure, Summary},
+    figures::results::{Quantity, SubjectInfo},
+    report::{
+        advise::{self, BrState, CeRouters, Core, Hosts, Inbound, Needs, Peers},
+        amount,
+        best::best,
+        counted,
+        style::is_native,
+        summary::{ExperimentSummary, Figure, Summary},
+    },
 };
 
 /// Returns the cards, and the switches that put them in order.
@@ -291,7 +295,7 @@ fn sure(summary: &Summary<'_>, best: Option<&SubjectInfo>) -> Option<Markup> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::advise::MECHANISMS;
+    use crate::report::advise::MECHANISMS;
 
     #[test]
     fn every_answer_has_an_order_of_all_that_are_advised() {

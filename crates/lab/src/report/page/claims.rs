@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::{
+use crate::report::{
     claims::{CLAIMS, Found, Judgement, Verdict},
     summary::Summary,
 };

@@ -7,14 +7,16 @@ use maud::{Markup, html};
 
 use super::Shown;
 use crate::{
-    amount::{self, Unit},
-    measure::median,
+    figures::{
+        results::{Better, Quantity, SubjectInfo},
+        statistics::median,
+    },
     report::{
+        amount::{self, Unit},
         style::{Look, is_native},
+        summary::{ExperimentSummary, Figure, Line, Summary},
         words,
     },
-    results::{Better, Quantity, SubjectInfo},
-    summary::{ExperimentSummary, Figure, Line, Summary},
 };
 
 /// One experiment as a column: a value for each subject.

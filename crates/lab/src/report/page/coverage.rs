@@ -3,11 +3,9 @@
 use maud::{Markup, html};
 
 use super::table::{Table, heads};
-use crate::{
-    report::{
-        coverage::{FIGURES, Figure, Repeated},
-        papers::SOURCES,
-    },
+use crate::report::{
+    coverage::{FIGURES, Figure, Repeated},
+    papers::SOURCES,
     summary::Summary,
 };
 

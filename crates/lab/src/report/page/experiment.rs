@@ -4,14 +4,14 @@ use maud::{Markup, html};
 
 use super::{Shown, applications, repetitions, table::Table};
 use crate::{
-    amount,
+    figures::results::{Axis, Quantity, Run},
     report::{
+        amount,
         papers::{self, Printed},
         plot::{self, Legend, Panel, Plot, Plots},
+        summary::{ExperimentSummary, Figure, Summary, is_of},
         words,
     },
-    results::{Axis, Quantity, Run},
-    summary::{ExperimentSummary, Figure, Summary, is_of},
 };
 
 /// Returns the figure with its surroundings.

@@ -13,7 +13,7 @@ mod translation;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::papers::{SOURCES, Source};
-use crate::summary::{ExperimentSummary, Summary};
+use crate::report::summary::{ExperimentSummary, Summary};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");

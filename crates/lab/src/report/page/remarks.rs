@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::table::{Table, heads};
-use crate::{report::words, summary::Summary};
+use crate::report::{summary::Summary, words};
 
 /// Returns the subjects that could not be measured, and the trials without figures.
 pub(super) fn missing(summary: &Summary<'_>) -> Markup {

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 use super::table::Table;
-use crate::{amount, counted};
+use crate::report::{amount, counted};
 
 /// Both directions, as they stand in the names of rows.
 const WAYS: [&str; 2] = ["4to6", "6to4"];

@@ -5,10 +5,14 @@ use maud::{Markup, html};
 
 use super::{Panel, Plot, WIDEST, WIDTH, frame::LETTER};
 use crate::{
-    amount,
-    report::{ruler::Ruler, style::Look, words},
-    results::{Run, SubjectInfo},
-    summary::{ExperimentSummary, Figure, Line},
+    figures::results::{Run, SubjectInfo},
+    report::{
+        amount,
+        ruler::Ruler,
+        style::Look,
+        summary::{ExperimentSummary, Figure, Line},
+        words,
+    },
 };
 
 const LEFT: f64 = 8.0;

@@ -6,10 +6,12 @@ use maud::{Markup, html};
 
 use super::WIDTH;
 use crate::{
-    amount::{self, Unit},
-    report::ruler::Ruler,
-    results::Axis,
-    summary::Figure,
+    figures::results::Axis,
+    report::{
+        amount::{self, Unit},
+        ruler::Ruler,
+        summary::Figure,
+    },
 };
 
 /// The width that a letter needs, and the height of a line of text.

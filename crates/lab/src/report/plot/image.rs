@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{Plot, Plots, WIDEST, WIDTH, legend::Entry};
-use crate::summary::{ExperimentSummary, Summary};
+use crate::report::summary::{ExperimentSummary, Summary};
 
 /// The light colours of the page; `style.css` has the same in variables.
 const STYLE: &str = include_str!("image.css");

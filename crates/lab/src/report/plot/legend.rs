@@ -3,12 +3,12 @@
 use maud::{Markup, html};
 
 use crate::{
+    figures::results::{Run, SubjectInfo},
     report::{
         best::best,
         style::{Look, is_forwarding, is_native, make},
+        summary::{ExperimentSummary, Summary, is_ours},
     },
-    results::{Run, SubjectInfo},
-    summary::{ExperimentSummary, Summary, is_ours},
 };
 
 /// The most lines that share a frame. Of more, each mechanism has a frame of its own.

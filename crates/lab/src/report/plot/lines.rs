@@ -11,10 +11,14 @@ use super::{
     of_series,
 };
 use crate::{
-    amount::Unit,
-    report::{ruler::Ruler, style::Look, words},
-    results::{Axis, Quantity, Run, Scale},
-    summary::{ExperimentSummary, Figure, Line},
+    figures::results::{Axis, Quantity, Run, Scale},
+    report::{
+        amount::Unit,
+        ruler::Ruler,
+        style::Look,
+        summary::{ExperimentSummary, Figure, Line},
+        words,
+    },
 };
 
 /// An experiment over an axis.

@@ -17,9 +17,11 @@ use maud::{Markup, html};
 
 use super::style::Look;
 use crate::{
-    amount,
-    results::Quantity,
-    summary::{ExperimentSummary, Figure, Line, Summary},
+    figures::results::Quantity,
+    report::{
+        amount,
+        summary::{ExperimentSummary, Figure, Line, Summary},
+    },
 };
 
 /// The width of a plot that is alone, in its own units.

@@ -4,10 +4,11 @@ use maud::{Markup, html};
 
 use super::{Shows, frame::Frame};
 use crate::{
-    measure::median,
-    report::words,
-    results::{Axis, Quantity},
-    summary::Line,
+    figures::{
+        results::{Axis, Quantity},
+        statistics::median,
+    },
+    report::{summary::Line, words},
 };
 
 /// The values of all native subjects and repetitions together.

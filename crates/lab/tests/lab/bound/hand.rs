@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use isthmus_lab::bound::{
+use isthmus_lab::figures::bound::{
     Capacity, Cutting, Family, Form, Link, Mtu, Path, Rate, Stretch, TcpOptions, Transport,
 };
 
@@ -186,7 +186,7 @@ fn the_narrowest_place_decides() {
 /// fragmentation. 1280 bytes are sent as 1276 (8 × 157 and a header) and 44.
 #[test]
 fn six_in_four_never_goes_below_1280() {
-    let form = Form::SixInFour(isthmus_lab::bound::TunnelMtu::OfLink);
+    let form = Form::SixInFour(isthmus_lab::figures::bound::TunnelMtu::OfLink);
     let path = Path::new(Stretch::new(form, Mtu::LEAST, Link::new(Rate::ETHERNET)));
     let packets = Transport::Udp.packets(bytes(1232), &path);
     assert_eq!(packets.len(), 1);

@@ -7,7 +7,9 @@ mod rfcs;
 mod rows;
 mod vectors;
 
-use isthmus_lab::bound::{MECHANISMS, Mechanism, Mtu, Path, Payload, Rate, TcpOptions, Transport};
+use isthmus_lab::figures::bound::{
+    MECHANISMS, Mechanism, Mtu, Path, Payload, Rate, TcpOptions, Transport,
+};
 
 const TCP: Transport = Transport::Tcp(TcpOptions::None);
 const TIMESTAMPS: Transport = Transport::Tcp(TcpOptions::Timestamps);

@@ -1,6 +1,6 @@
 //! Properties of every path.
 
-use isthmus_lab::bound::{
+use isthmus_lab::figures::bound::{
     Cutting, Family, Form, Link, MECHANISMS, Mechanism, Mtu, Path, Payload, Rate, Stretch,
     TcpOptions, Transport, TunnelMtu, ethernet, packet::Piece,
 };
@@ -125,7 +125,7 @@ proptest! {
     /// Only the last fragment of a packet may end anywhere.
     #[test]
     fn fragments_end_at_multiples_of_eight(payload in 1_u32..=65_507, mtu in mtu(), family in prop_oneof![Just(Family::V4), Just(Family::V6)]) {
-        let packet = isthmus_lab::bound::Packet::whole(family, payload);
+        let packet = isthmus_lab::figures::bound::Packet::whole(family, payload);
         let pieces = packet.cut(mtu.bytes());
         if pieces.len() == 1 {
             prop_assert_eq!(pieces[0].piece(), Piece::Whole);

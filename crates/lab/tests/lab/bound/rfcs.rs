@@ -1,6 +1,6 @@
 //! Figures of RFCs and of other people's measurements.
 
-use isthmus_lab::bound::{MECHANISMS, Rate, ethernet};
+use isthmus_lab::figures::bound::{MECHANISMS, Rate, ethernet};
 
 use super::megabits;
 use super::rows::{Value, values};

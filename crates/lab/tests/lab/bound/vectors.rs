@@ -1,6 +1,6 @@
 //! Every value of the tables.
 
-use isthmus_lab::bound::{Transport, ethernet};
+use isthmus_lab::figures::bound::{Transport, ethernet};
 
 use super::rows::{Value, values};
 use super::{TCP, bytes, in_megabits, megabits, path, path_at};

@@ -1,8 +1,8 @@
 //! The tables of applications, for verdicts of all kinds.
 
 use isthmus_lab::{
+    figures::results::{NO_VERDICT, Point, Quantity},
     report,
-    results::{NO_VERDICT, Point, Quantity},
 };
 
 use super::{made_up::MadeUp, markup};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use isthmus_lab::{report, results::Quantity};
+use isthmus_lab::{figures::results::Quantity, report};
 use serde_json::{Value, json};
 
 use super::{

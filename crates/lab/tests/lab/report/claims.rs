@@ -1,9 +1,9 @@
 //! The claims on runs that decide them.
 
 use isthmus_lab::{
-    claims::{CLAIMS, Comparison, Judgement, Verdict},
-    experiment::experiments,
-    results::{Point, Quantity},
+    experiments::experiments,
+    figures::results::{Point, Quantity},
+    report::claims::{CLAIMS, Comparison, Judgement, Verdict},
 };
 
 use super::made_up::MadeUp;
@@ -308,7 +308,7 @@ fn h2_does_not_look_at_fragments() {
     let mut made_up = delays([1.0, 2.0, 3.0, 4.0, 5.0]);
     for trial in &mut made_up.trials {
         let experiment = trial.planned.experiment.clone();
-        if let isthmus_lab::results::Outcome::Measured(points) = &mut trial.outcome
+        if let isthmus_lab::figures::results::Outcome::Measured(points) = &mut trial.outcome
             && experiment.contains("udp")
         {
             // The order is reversed above a packet's size.
@@ -373,7 +373,7 @@ fn h4_ten_times_the_rate() {
     assert_eq!(verdict(&delays([1.0, 2.0, 3.0, 4.0, 5.0]), "H4"), Holds);
     let mut slow = delays([1.0, 2.0, 3.0, 4.0, 5.0]);
     for trial in &mut slow.trials {
-        if let isthmus_lab::results::Outcome::Measured(points) = &mut trial.outcome {
+        if let isthmus_lab::figures::results::Outcome::Measured(points) = &mut trial.outcome {
             // The time of a node is the same at both rates.
             points.iter_mut().for_each(|point| point.value += 5000.0);
         }

@@ -1,8 +1,8 @@
 //! The claims of the paper on the cost of translation, on runs that decide them.
 
 use isthmus_lab::{
-    claims::Verdict::{DoesNotHold, Holds, HoldsInPart, NotAsked},
-    results::{Point, Quantity},
+    figures::results::{Point, Quantity},
+    report::claims::Verdict::{DoesNotHold, Holds, HoldsInPart, NotAsked},
 };
 
 use super::{

@@ -1,8 +1,8 @@
 //! The comparison of two runs.
 
 use isthmus_lab::{
-    diff::{By, Change, Diff},
-    results::Quantity,
+    figures::results::Quantity,
+    report::diff::{By, Change, Diff},
 };
 
 use super::{laboratory::laboratory, made_up::MadeUp};

@@ -1,8 +1,8 @@
 //! The summary of a run.
 
 use isthmus_lab::{
-    results::{Outcome, Point, Quantity},
-    summary::{Cause, Summary},
+    figures::results::{Outcome, Point, Quantity},
+    report::summary::{Cause, Summary},
 };
 
 use super::made_up::MadeUp;
@@ -147,7 +147,7 @@ fn a_written_run_has_the_same_figures() {
     let made_up = super::laboratory::laboratory();
     let place = tempfile::tempdir().unwrap();
     made_up.write(place.path());
-    let read = isthmus_lab::results::Directory::open(place.path()).unwrap();
+    let read = isthmus_lab::figures::results::Directory::open(place.path()).unwrap();
     // Too large to be printed with a message.
     assert!(Summary::new(read.run(), read.trials()) == made_up.summary());
 }

@@ -1,8 +1,8 @@
 //! The comparison's columns say what they show.
 
 use isthmus_lab::{
+    figures::results::{Gap, Outcome, Point, Quantity},
     report,
-    results::{Gap, Outcome, Point, Quantity},
 };
 
 use super::made_up::MadeUp;

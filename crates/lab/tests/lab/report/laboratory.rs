@@ -1,7 +1,7 @@
 //! A made-up run with all experiments of the laboratory, for the look of the report. Its values come from plain
 //! formulas: the time of a link, the time of a node, and a wobble.
 
-use isthmus_lab::{
+use isthmus_lab::figures::{
     bound::{MECHANISMS, Mtu, Payload, Rate, TcpOptions, Transport, table::PAPERS_PAYLOADS},
     results::{Outcome, Point, Quantity},
 };

@@ -1,6 +1,6 @@
 //! A made-up run as large as one of the whole laboratory: as many subjects, experiments and series.
 
-use isthmus_lab::results::{Point, Quantity};
+use isthmus_lab::figures::results::{Point, Quantity};
 
 use super::made_up::MadeUp;
 

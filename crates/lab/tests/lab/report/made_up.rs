@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use isthmus_lab::{
-    results::{
+    figures::results::{
         Axis, Directory, Environment, Evidence, ExperimentInfo, FORMAT, Outcome, Planned, Point,
         Quantity, Rules, Run, Scale, SubjectInfo, Trial,
     },
-    summary::Summary,
+    report::summary::Summary,
 };
 
 /// A run under construction.

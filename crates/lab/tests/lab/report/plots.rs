@@ -1,8 +1,8 @@
 //! The plots of the page: what is drawn by lines, by a band and by bars, and what is shown at first.
 
 use isthmus_lab::{
+    figures::results::{Point, Quantity},
     report,
-    results::{Point, Quantity},
 };
 
 use super::{made_up::MadeUp, markup};

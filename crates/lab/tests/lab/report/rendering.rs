@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use isthmus_lab::{
+    figures::results::{Axis, ExperimentInfo, Outcome, Point, Quantity, Scale},
     report,
-    results::{Axis, ExperimentInfo, Outcome, Point, Quantity, Scale},
 };
 use proptest::prelude::*;
 
@@ -34,8 +34,9 @@ fn the_same_run_gives_the_same_bytes() {
     made_up.write(run.path());
     let render = || {
         let place = tempfile::tempdir().unwrap();
-        let directory = isthmus_lab::results::Directory::open(run.path()).unwrap();
-        let summary = isthmus_lab::summary::Summary::new(directory.run(), directory.trials());
+        let directory = isthmus_lab::figures::results::Directory::open(run.path()).unwrap();
+        let summary =
+            isthmus_lab::report::summary::Summary::new(directory.run(), directory.trials());
         report::write(&summary, place.path()).unwrap();
         files(place.path())
     };

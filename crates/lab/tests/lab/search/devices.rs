@@ -2,8 +2,8 @@
 
 use isthmus_lab::{
     Result,
-    random::Random,
-    tester::{Arrivals, StreamResult, TrialResult, Void, search::Offer},
+    network::random::Random,
+    traffic::tester::{Arrivals, StreamResult, TrialResult, Void, search::Offer},
 };
 
 /// Returns the result of a trial with these frames sent and received.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use isthmus_lab::tester::{
+use isthmus_lab::traffic::tester::{
     Delay, Void,
     search::{
         Limit, Range,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use isthmus_lab::{
-    random::Random,
-    tester::search::{
+    network::random::Random,
+    traffic::tester::search::{
         Range, burst,
         mlr::{self, Goal},
         throughput::Search,

@@ -13,10 +13,12 @@ use std::{
 
 use isthmus_lab::{
     LabError, Result,
-    isthmus::{self, Engine, Isthmus, Mechanism},
-    netns::Namespace,
-    plan, process,
-    topology::{End, FOUR, Link, Neighbours, Node, Offloads, Role, SIX, Topology},
+    network::{
+        netns::Namespace,
+        plan, process,
+        topology::{End, FOUR, Link, Neighbours, Node, Offloads, Role, SIX, Topology},
+    },
+    subjects::isthmus::{self, Engine, Isthmus, Mechanism},
 };
 use serde_json::Value;
 

@@ -2,12 +2,15 @@
 
 use isthmus_lab::{
     Result,
-    generator::FrameSize,
-    packet::{Ends, Form},
-    peers::{Nftables, Redirect},
-    plan,
-    tester::{
-        Established, Flows, Ports, Stateful, Traffic, flows, search::connections::Completeness,
+    network::plan,
+    subjects::peers::Nftables,
+    traffic::{
+        generator::FrameSize,
+        packet::{Ends, Form},
+        redirect::Redirect,
+        tester::{
+            Established, Flows, Ports, Stateful, Traffic, flows, search::connections::Completeness,
+        },
     },
 };
 

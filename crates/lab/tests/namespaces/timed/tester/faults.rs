@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use isthmus_lab::{
     Result,
-    peers::{Fault, Faulty},
-    tester::{Arrivals, SingleDevice, StreamResult, Streams, Tolerance, Trial, search::recovery},
+    subjects::peers::{Fault, Faulty},
+    traffic::tester::{
+        Arrivals, SingleDevice, StreamResult, Streams, Tolerance, Trial, search::recovery,
+    },
 };
 
 use super::{TIMEOUT, alone, build, check, frames, ipv4, only, phases};

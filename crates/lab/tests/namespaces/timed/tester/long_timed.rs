@@ -4,18 +4,23 @@ use std::time::Duration;
 
 use isthmus_lab::{
     LabError, Result,
-    device::{Device, Started},
-    experiment::{
+    experiments::{
         Journal, Profile,
         definition::How,
         experiments,
         subject::{Middle, Setup},
         subjects,
     },
-    isthmus::{Dns64, Engine, Isthmus, Mechanism},
-    peers::{Fault, Faulty, Nftables},
-    process,
-    tester::{
+    network::{
+        device::{Device, Started},
+        process,
+        topology::Network,
+    },
+    subjects::{
+        isthmus::{Dns64, Engine, Isthmus, Mechanism},
+        peers::{Fault, Faulty, Nftables},
+    },
+    traffic::tester::{
         Extent, Phases, SingleDevice, Stateful, Streams, Summary, Tolerance, Trial,
         search::{
             Limit, Range,
@@ -23,7 +28,6 @@ use isthmus_lab::{
             mlr::{self, Goal},
         },
     },
-    topology::Network,
 };
 
 use super::{

@@ -11,12 +11,14 @@ use std::time::Duration;
 
 use isthmus_lab::{
     LabError, Result,
-    device::Device,
-    generator::FrameSize,
-    packet::Form,
-    tester::{
-        Arrivals, Extent, Flows, Phases, SingleDevice, StreamResult, Streams, Tolerance, Traffic,
-        Trial, TrialResult, flows,
+    network::device::Device,
+    traffic::{
+        generator::FrameSize,
+        packet::Form,
+        tester::{
+            Arrivals, Extent, Flows, Phases, SingleDevice, StreamResult, Streams, Tolerance,
+            Traffic, Trial, TrialResult, flows,
+        },
     },
 };
 

@@ -7,12 +7,20 @@ use std::{
 
 use isthmus_lab::{
     Result,
-    generator::{Content, Flush, FrameSize, Generator, Leg, RFC_8219, Stream, StreamId},
-    packet::{Ends, Form, Packet},
-    peers::Redirect,
-    process,
-    tester::{Flows, Phases, Port, SingleDevice, Streams, Tester, Tolerance, Traffic, Void, flows},
-    topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology, mac_octets},
+    network::{
+        process,
+        topology::{
+            HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology, mac_octets,
+        },
+    },
+    traffic::{
+        generator::{Content, Flush, FrameSize, Generator, Leg, RFC_8219, Stream, StreamId},
+        packet::{Ends, Form, Packet},
+        redirect::Redirect,
+        tester::{
+            Flows, Phases, Port, SingleDevice, Streams, Tester, Tolerance, Traffic, Void, flows,
+        },
+    },
 };
 
 use super::{PATIENT, TIMEOUT, alone, build, frames, ipv4, only, phases, whole};

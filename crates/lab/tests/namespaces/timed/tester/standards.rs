@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use isthmus_lab::{
     Result,
-    device::Device,
-    peers::{Fault, Faulty, Redirect},
-    tester::{
-        Extent, SingleDevice, Streams, Trial,
-        search::{Limit, Offer, Range, loss, throughput::Search},
+    network::device::Device,
+    subjects::peers::{Fault, Faulty},
+    traffic::{
+        redirect::Redirect,
+        tester::{
+            Extent, SingleDevice, Streams, Trial,
+            search::{Limit, Offer, Range, loss, throughput::Search},
+        },
     },
 };
 
@@ -18,7 +21,10 @@ use super::{TIMEOUT, alone, build, ipv4};
 pub(super) const LEAST: f64 = 20_000.0;
 pub(super) const SHORT: Duration = Duration::from_millis(50);
 
-fn offered(path: &mut SingleDevice, offer: Offer) -> Result<isthmus_lab::tester::TrialResult> {
+fn offered(
+    path: &mut SingleDevice,
+    offer: Offer,
+) -> Result<isthmus_lab::traffic::tester::TrialResult> {
     path.run(&Trial {
         rate: offer.rate,
         extent: Extent::Time(offer.duration),

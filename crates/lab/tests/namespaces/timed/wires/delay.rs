@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use isthmus_lab::{
-    measure::median,
-    sockets::pingpong::{PingPong, Protocol},
-    topology::{Neighbours, Offloads, Topology},
-    wire::Ethernet,
+    figures::statistics::median,
+    network::{
+        topology::{Neighbours, Offloads, Topology},
+        wire::Ethernet,
+    },
+    traffic::sockets::{Protocol, pingpong::PingPong},
 };
 
 use super::{
@@ -139,7 +141,7 @@ fn without_a_line_rate_there_is_no_time_of_a_wire() {
                     let game = patient(protocol, payload(bytes));
                     let series = game.play(&neighbours(network)).unwrap();
                     assert_eq!(series.exchanges.len(), 100, "{series:?}");
-                    let none = |exchange: &isthmus_lab::sockets::pingpong::Exchange| {
+                    let none = |exchange: &isthmus_lab::traffic::sockets::pingpong::Exchange| {
                         exchange.forth.wires.is_none() && exchange.wires_error.is_none()
                     };
                     assert!(series.exchanges.iter().all(none));

@@ -3,12 +3,15 @@
 use std::{num::NonZeroU32, time::Duration};
 
 use isthmus_lab::{
-    sockets::{
-        pingpong::{PingPong, Protocol},
+    network::{
+        topology::{HOST_INTERFACE, HOST6, Network},
+        wire::{Direction, Ethernet, Fault, What, When},
+    },
+    traffic::sockets::{
+        Protocol,
+        pingpong::PingPong,
         streaming::{Arrivals, Offered, Stream},
     },
-    topology::{HOST_INTERFACE, HOST6, Network},
-    wire::{Direction, Ethernet, Fault, What, When},
 };
 
 use super::{direct, neighbours, patient, payload, rate, with};
@@ -117,8 +120,9 @@ fn held_frames_are_late_and_out_of_order() {
     with(&direct(faulty(every(10, What::Hold(hold)))), |network| {
         let game = patient(Protocol::Udp, payload(100));
         let series = game.play(&neighbours(network)).unwrap();
-        let held =
-            |exchange: &&isthmus_lab::sockets::pingpong::Exchange| exchange.forth.sockets > hold;
+        let held = |exchange: &&isthmus_lab::traffic::sockets::pingpong::Exchange| {
+            exchange.forth.sockets > hold
+        };
         // A busy machine may hold others.
         let late = series.exchanges.iter().filter(held).count();
         assert!(late >= 9, "{late} of 100");

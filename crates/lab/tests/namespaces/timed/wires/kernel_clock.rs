@@ -4,13 +4,16 @@
 use std::{fs, time::Duration};
 
 use isthmus_lab::{
-    LabError, Result, leftovers,
-    measure::{GATEWAY_CPU, median},
-    plan,
-    process::{self, Process},
-    sockets::pingpong::{PingPong, Protocol},
-    topology::{HOST_INTERFACE, HOST4, HOST6, Network},
-    wire::Ethernet,
+    LabError, Result,
+    figures::statistics::median,
+    network::{
+        cores::GATEWAY_CPU,
+        leftovers, plan,
+        process::{self, Process},
+        topology::{HOST_INTERFACE, HOST4, HOST6, Network},
+        wire::Ethernet,
+    },
+    traffic::sockets::{Protocol, pingpong::PingPong},
 };
 
 use super::{

@@ -14,15 +14,19 @@ use std::{net::IpAddr, time::Duration};
 
 use isthmus_lab::{
     LabError, Result,
-    bound::{self, Mtu, Payload, Rate, TcpOptions, Transport},
-    measure::median,
-    plan,
-    sockets::{
-        Host, Pair,
-        pingpong::{Delay, Exchange, PingPong, Protocol, Series},
+    figures::{
+        bound::{self, Mtu, Payload, Rate, TcpOptions, Transport},
+        statistics::median,
     },
-    topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
-    wire::{Ethernet, Medium},
+    network::{
+        plan,
+        topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
+        wire::{Ethernet, Medium},
+    },
+    traffic::sockets::{
+        Host, Pair, Protocol,
+        pingpong::{Delay, Exchange, PingPong, Series},
+    },
 };
 
 /// Builds a network and uses it alone, or says why it cannot be built here.

@@ -4,14 +4,18 @@ use std::time::Duration;
 
 use isthmus_lab::{
     LabError,
-    device::Device,
-    isthmus::{Engine, Isthmus, Mechanism},
-    measure::GATEWAY_CPU,
-    peers::Tayga,
-    plan,
-    sockets::{Host, Pair, pingpong::Protocol},
-    topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
-    wire::{Ethernet, Medium},
+    network::{
+        cores::GATEWAY_CPU,
+        device::Device,
+        plan,
+        topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
+        wire::{Ethernet, Medium},
+    },
+    subjects::{
+        isthmus::{Engine, Isthmus, Mechanism},
+        peers::Tayga,
+    },
+    traffic::sockets::{Host, Pair, Protocol},
 };
 
 use super::{

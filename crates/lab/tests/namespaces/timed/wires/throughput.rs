@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use isthmus_lab::{
-    sockets::{
+    network::{
+        topology::{HOST_INTERFACE, HOST6, Network},
+        wire::Ethernet,
+    },
+    traffic::sockets::{
+        Protocol,
         bulk::Bulk,
-        pingpong::Protocol,
         streaming::{Offered, Stream},
     },
-    topology::{HOST_INTERFACE, HOST6, Network},
-    wire::Ethernet,
 };
 
 use super::{Attempt, measure, path, payload, rate, report, routed, strangers, transport, with};

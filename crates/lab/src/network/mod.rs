@@ -1,0 +1,26 @@
+//! Networks in namespaces, and what runs in them.
+//!
+//! * [`machine`], [`cores`]: the machine under all this, and who runs on which core
+//! * [`leftovers`], [`sweep`]: names and files that tell whose they are, and the removal of what an interrupted lab left
+//! * [`process`], [`programs`], `threads`: commands and processes, programs in XDP, threads
+//! * [`netns`], [`place`]: namespaces, and the place of an interface
+//! * [`topology`], [`plan`]: the standard networks as data, and their addresses
+//! * [`wire`], [`random`]: links with Ethernet's line rates, and their chance
+//! * [`interfaces`]: MTUs and offloads as they are
+//! * [`device`]: a gateway between two hosts, whoever made it
+
+pub mod cores;
+pub mod device;
+pub mod interfaces;
+pub mod leftovers;
+pub mod machine;
+pub mod netns;
+pub mod place;
+pub mod plan;
+pub mod process;
+pub mod programs;
+pub mod random;
+pub mod sweep;
+pub(crate) mod threads;
+pub mod topology;
+pub mod wire;
