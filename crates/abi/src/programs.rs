@@ -42,7 +42,7 @@ pub enum Slot {
     Softwires,
     /// Shares IPv4 addresses by translation.
     MapT,
-    /// Translates with or without sessions: SIIT and NAT64.
+    /// Translates with or without sessions: SIIT, NAT64 and NAT44.
     Translation,
     /// Makes sessions that packets of IPv4 hosts behind a CE need.
     OpenV4,

@@ -228,6 +228,9 @@ macro_rules! crossings {
                 $(
                     AnyMechanism::$name(_) => {
                         const STAGE: Stage = mechanism::$module::$name::STAGE;
+                        if !stage::has::<mechanism::$module::$name>(family) {
+                            return stage::not_ours::<Device<'_>>(program);
+                        }
                         if program.is(Stage::Base) && stage::takes_plain::<mechanism::$module::$name>() {
                             let plain = match family {
                                 Family::V4 => $module::plain4(context, words, searched, link),

@@ -115,7 +115,7 @@ pub(crate) fn cross<M: Crosses, D: Device>(
         return D::PASS;
     }
     // The verifier does not accept the search for a binding beside all that is not plain in a softwire.
-    if let Some(Family::V6) = M::OPENS_IN_BPF {
+    if M::STAGE.is(Stage::Translation) {
         cross_with::<M, D, Established>(device, route, family, chosen)
     } else {
         cross_with::<M, D, Resumed>(device, route, family, chosen)
@@ -156,6 +156,15 @@ pub(crate) fn cross_plain<M: Crosses, D: Device>(
 #[inline(always)]
 pub(crate) const fn takes_plain<M: Crosses>() -> bool {
     !M::STAGE.is(Stage::UserSpace) && <M::Crossing as Cross<M>>::LOOKS_AT_TRANSPORT
+}
+
+/// Whether packets of a family may be those of a mechanism.
+#[inline(always)]
+pub(crate) const fn has<M: Crosses>(family: Family) -> bool {
+    match family {
+        Family::V4 => true,
+        Family::V6 => <M::Crossing as Cross<M>>::HAS_IPV6,
+    }
 }
 
 /// The answer for a packet that is not plain; no action of the kernel, which begin at -1.

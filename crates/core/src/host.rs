@@ -63,7 +63,7 @@ impl Effort for Established {
 }
 
 /// Sessions that are there, and [`Slow::Session`] for all other packets: for the BPF programs of packets that are not
-/// [plain](crate::packet::Plain), of mechanisms other than NAT64.
+/// [plain](crate::packet::Plain), of mechanisms other than NAT64 and NAT44.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Resumed;
 

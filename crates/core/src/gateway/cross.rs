@@ -37,6 +37,9 @@ pub trait Cross<M> {
     /// others.
     const LOOKS_AT_TRANSPORT: bool = true;
 
+    /// Whether IPv6 packets may be its.
+    const HAS_IPV6: bool = true;
+
     /// Takes an IPv4 packet across.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use crate::mechanism::crossing::Translator;
 use crate::mechanism::{AnyMechanism, Instances, Mechanism as _, Member, Seen, stateful};
 use crate::packet::Packet;
 use crate::reason::Counter;
-use crate::verdict::Refusal;
+use crate::verdict::{Refusal, Slow};
 use crate::wire::content::Messages;
 use crate::wire::{ipv4, ipv6};
 
@@ -32,7 +32,7 @@ pub fn open_v6<M: Translator + Member, P: Packet, H: Host, I: Instances + ?Sized
     owner.mechanism.to_v4(host, seen).map(|_| ())
 }
 
-/// Makes the session that an IPv4 packet from behind a CE needs, and leaves the packet as it is.
+/// Makes the session that an IPv4 packet from an inside host needs, and leaves the packet as it is.
 ///
 /// # Errors
 /// There will be no session.
@@ -47,6 +47,9 @@ pub fn open_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     let owner =
         owner_v4::<AnyMechanism, _, _, _>(packet, host, instances, &header).ok_or(nobody)?;
     let nat = owner.mechanism.opening_nat_v4().ok_or(nobody)?;
+    if !owner.mechanism.goes_out(header.source()) {
+        return Err(Refusal::Slow(Slow::Session));
+    }
     // Whoever asks for a session has refused the messages that the mechanism does not carry.
     let transport = v4::read(packet, header, Messages::WithinV4)?.transport;
     let tuple = transport.tuple(header.source(), header.destination());

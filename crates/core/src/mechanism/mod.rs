@@ -125,6 +125,13 @@ pub trait Mechanism {
         }
     }
 
+    /// Whether an IPv4 packet from this address goes out through its NAT: all do but those of a NAT within IPv4, which
+    /// come back by IPv4 as well.
+    #[inline(always)]
+    fn goes_out(&self, _source: V4) -> bool {
+        true
+    }
+
     /// The NAT, if it can count what its sessions carry.
     #[inline(always)]
     fn counting_nat(&self) -> Option<&NatConfig> {
@@ -291,6 +298,13 @@ macro_rules! any_mechanism {
             fn opening_nat_v4(&self) -> Option<&NatConfig> {
                 match self {
                     $(Self::$name(it) => it.opening_nat_v4(),)+
+                }
+            }
+
+            #[inline(always)]
+            fn goes_out(&self, source: V4) -> bool {
+                match self {
+                    $(Self::$name(it) => it.goes_out(source),)+
                 }
             }
 

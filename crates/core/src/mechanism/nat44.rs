@@ -8,6 +8,7 @@ use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::nat::NatConfig;
+use crate::packet::Family;
 use crate::reason::Counter;
 use crate::verdict::Refusal;
 
@@ -15,18 +16,20 @@ use crate::verdict::Refusal;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Nat44 {
+    /// Pool, timers, limits, tables.
+    pub nat: NatConfig,
     /// The hosts that share the pool.
     pub inside: V4Networks,
     /// Destinations that they reach without translation (RFC 6888 section 3, REQ-6).
     pub exempt: V4Networks,
-    /// Pool, timers, limits, tables.
-    pub nat: NatConfig,
 }
 
 impl Mechanism for Nat44 {
     type Crossing = Napt44;
 
-    const STAGE: Stage = Stage::UserSpace;
+    const STAGE: Stage = Stage::Translation;
+
+    const OPENS_IN_BPF: Option<Family> = Some(Family::V4);
 
     const COUNTS_TRAFFIC: bool = true;
 
@@ -43,6 +46,11 @@ impl Mechanism for Nat44 {
     #[inline(always)]
     fn nat(&self) -> Option<&NatConfig> {
         Some(&self.nat)
+    }
+
+    #[inline(always)]
+    fn goes_out(&self, source: V4) -> bool {
+        self.is_inside(source)
     }
 
     fn nat_mut(&mut self) -> Option<&mut NatConfig> {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use etherparse::PacketBuilder;
-use isthmus_lab::bare::Board;
+use isthmus_lab::subjects::bare::Board;
 
 use super::instructions::{EXACT, check, instructions};
 use super::{Bench, HOST, LEFT, NAT64, ONE, RIGHT, SERVER};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
-use isthmus_lab::bare::Board;
+use isthmus_lab::subjects::bare::Board;
 
 use super::instructions::{EXACT, check, instructions};
 use super::{Bench, FORWARDS, LEFT, NAT64, ONE, RIGHT, SERVER_V6, SIIT};

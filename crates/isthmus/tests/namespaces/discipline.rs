@@ -1,6 +1,6 @@
 //! The queueing discipline of the TUN link.
 
-use isthmus_lab::process;
+use isthmus_lab::network::process;
 
 use crate::net::Net;
 use crate::site::{HOME, PLAT, Site};

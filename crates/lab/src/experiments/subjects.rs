@@ -70,6 +70,8 @@ fn translators() -> Vec<Subject> {
     let host4 = IpAddr::V6(plan::embed(plan::HOST4));
     let translator =
         |mechanism, maker, middle| between(mechanism, maker, middle, host4, TRANSLATED);
+    let address = IpAddr::V4(plan::HOST4);
+    let nat44 = |maker, middle| between("NAT44", maker, middle, address, ["native-ipv4"; 2]);
     let ours = Engine::ALL.into_iter().flat_map(|engine| {
         let ours = |mechanism| Middle::Isthmus(Isthmus::new(engine, mechanism));
         let maker = Maker::Isthmus(engine);
@@ -77,6 +79,7 @@ fn translators() -> Vec<Subject> {
             translator("NAT64", maker, ours(Mechanism::Nat64)),
             translator("SIIT", maker, ours(Mechanism::Siit)),
             translator("NAT-PT", maker, ours(Mechanism::NatPt)),
+            nat44(maker, ours(Mechanism::Nat44)),
         ]
     });
     let (nat64, siit) = (Jool::Nat64, Jool::Siit);
@@ -85,12 +88,9 @@ fn translators() -> Vec<Subject> {
         translator("SIIT", Maker::Jool(siit), Middle::Jool(siit)),
         translator("SIIT", Maker::Tayga, Middle::Tayga),
         translator("SIIT", Maker::Tundra, Middle::Tundra(Tundra::SIIT)),
+        nat44(Maker::Nftables, Middle::Nftables(Nftables::Masquerade)),
     ];
-    let masquerade = Middle::Nftables(Nftables::Masquerade);
-    let address = plan::HOST4.into();
-    let bounds = ["native-ipv4"; 2];
-    let nat44 = between("NAT44", Maker::Nftables, masquerade, address, bounds);
-    ours.chain(others).chain([nat44]).collect()
+    ours.chain(others).collect()
 }
 
 /// Returns the DNS64 servers and the HTTP proxies, which the client calls themselves.

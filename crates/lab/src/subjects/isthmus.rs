@@ -66,6 +66,8 @@ pub enum Mechanism {
     Nat64,
     /// NAT-PT: each IPv6 host has an address of the pool.
     NatPt,
+    /// Stateful translation within IPv4, with the pool of NAT64.
+    Nat44,
     /// A mechanism with a configuration of its own.
     Other(Instance),
 }
@@ -77,6 +79,7 @@ impl Mechanism {
             Self::Siit => "SIIT",
             Self::Nat64 => "NAT64",
             Self::NatPt => "NAT-PT",
+            Self::Nat44 => "NAT44",
             Self::Other(instance) => instance.name,
         }
     }
@@ -246,6 +249,15 @@ impl Isthmus {
                  pool = [ {{ addresses = \"{}\" }} ]\n\
                  max-bindings = {sessions}\nmax-sessions = {sessions}\n",
                 plan::PREFIX,
+                plan::POOL,
+                sessions = self.sessions,
+            ),
+            Mechanism::Nat44 => format!(
+                "\n[[instance]]\nname = \"napt\"\nmechanism = \"nat44\"\ninside = [\"{}/32\"]\n\
+                 subscriber-session-rate = 1000000000\n\
+                 pool = [ {{ addresses = \"{}\", ports = \"1024-65535\" }} ]\n\
+                 max-bindings = {sessions}\nmax-sessions = {sessions}\n",
+                plan::HOST6_AS_IPV4,
                 plan::POOL,
                 sessions = self.sessions,
             ),

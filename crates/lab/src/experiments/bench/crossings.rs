@@ -11,8 +11,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use serde_json::Value;
 
 use self::instances::{
-    AFTR, B4, CLAT, FOUR_IN_SIX, LWAFTR, LWB4, MAP_E_BR, MAP_E_CE, MAP_T_BR, MAP_T_CE, ROOMY_CLAT,
-    SIX_IN_FOUR, SIX_RD_BR, SIX_RD_CE, SIX_TO_FOUR, SOFTWIRES, psid, softwire,
+    AFTR, B4, CLAT, FOUR_IN_SIX, LWAFTR, LWB4, MAP_E_BR, MAP_E_CE, MAP_T_BR, MAP_T_CE, NAT44,
+    ROOMY_CLAT, SIX_IN_FOUR, SIX_RD_BR, SIX_RD_CE, SIX_TO_FOUR, SOFTWIRES, psid, softwire,
 };
 use crate::{
     LabError, Result,
@@ -93,7 +93,7 @@ impl Crossing {
 
 /// All crossings.
 #[rustfmt::skip]
-pub(super) static CROSSINGS: [Crossing; 28] = [
+pub(super) static CROSSINGS: [Crossing; 30] = [
     crossing("6in4-encap-xdp", 3.0, &SIX_IN_FOUR, Six,
         Of(|n| out(V6(HOST6, BEHIND_V4), n)), Form::SixInFour),
     crossing("6in4-decap-xdp", 3.0, &SIX_IN_FOUR, Four,
@@ -149,6 +149,9 @@ pub(super) static CROSSINGS: [Crossing; 28] = [
     crossing("clat-4to6-xdp", 2.0, &CLAT, Six, Of(host), Form::V6),
     crossing("clat-6to4-xdp", 2.0, &CLAT, Four,
         Answers(|(_, port)| back(V6(EMBEDDED, CE), port), host, Form::V6), Form::V4),
+    crossing("nat44-out-xdp", 2.5, &NAT44, Six, Of(host), Form::V4),
+    crossing("nat44-back-xdp", 2.5, &NAT44, Four,
+        Answers(|(address, port)| back(V4(HOST4, address), port), host, Form::V4), Form::V4),
 ];
 
 /// Hosts behind the other ends of tunnels.

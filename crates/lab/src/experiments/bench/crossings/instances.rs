@@ -198,6 +198,16 @@ prefix = "2001:db8:7::/96""#,
     ],
 );
 
+pub(in crate::experiments::bench) static NAT44: Instance = Instance::new(
+    "NAT44",
+    &[
+        r#"mechanism = "nat44"
+pool = [{ addresses = "203.0.113.0/24", ports = "1024-65535" }]"#,
+        CUSTOMER,
+        OWN_OF_LINK,
+    ],
+);
+
 /// The softwires of the lwAFTR.
 pub(super) const SOFTWIRES: u32 = 1 << 20;
 
