@@ -450,24 +450,39 @@ impl Programs {
         Ok(())
     }
 
-    /// Puts the loaded programs on the links in place of those that are there, none of which misses a packet.
+    /// Puts the loaded programs on the links in place of those that are there, none of which misses a packet. An attachment
+    /// that somebody else has ended meanwhile, or a link that is gone, is let go: [`is_attached`](Self::is_attached) tells.
     fn move_links(&mut self) -> Result<(), Error> {
-        for link in self.xdp_links.values() {
-            let program = self.program(Slot::Base.name(Hook::Xdp))?;
-            sys::bpf::update_link(link.as_fd(), program).map_err(Error::Attach)?;
-        }
-        let interfaces: Vec<String> = self.tc_links.keys().cloned().collect();
-        for interface in interfaces {
-            if let Some(TcLink::Held(link)) = self.tc_links.get(&interface) {
-                let program = self.program(Slot::Base.name(Hook::Tc))?;
-                sys::bpf::update_link(link.as_fd(), program).map_err(Error::Attach)?;
-            } else {
-                // The old filter ends after the new one is there.
-                let filter = TcLink::Filter {
-                    _link: self.filter(&interface)?,
-                };
-                self.tc_links.insert(interface, filter);
+        let program = |hook: Hook| self.program(Slot::Base.name(hook));
+        let mut gone = Vec::new();
+        for (interface, link) in &self.xdp_links {
+            if sys::bpf::update_link(link.as_fd(), program(Hook::Xdp)?).is_err() {
+                gone.push(interface.clone());
             }
+        }
+        let mut filters = Vec::new();
+        for (interface, link) in &self.tc_links {
+            match link {
+                TcLink::Held(link) => {
+                    if sys::bpf::update_link(link.as_fd(), program(Hook::Tc)?).is_err() {
+                        gone.push(interface.clone());
+                    }
+                }
+                TcLink::Filter { .. } => filters.push(interface.clone()),
+            }
+        }
+        for interface in filters {
+            match self.filter(&interface) {
+                // The old filter ends after the new one is there.
+                Ok(filter) => {
+                    let filter = TcLink::Filter { _link: filter };
+                    self.tc_links.insert(interface, filter);
+                }
+                Err(_) => gone.push(interface),
+            }
+        }
+        for interface in gone {
+            self.detach(&interface);
         }
         Ok(())
     }

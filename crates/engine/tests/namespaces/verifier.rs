@@ -49,6 +49,7 @@ fn programs_leave_half_of_the_verifiers_work() {
         return;
     }
     let counts = verified([1; AnyMechanism::KINDS]);
+    println!("{counts:?}");
     assert!(
         counts.iter().all(|(_, count)| *count <= BUDGET),
         "{counts:#?}"

@@ -203,6 +203,38 @@ fn taken_off(engine: &str) {
     assert!(gateway.stop().success());
 }
 
+/// A reload that brings a mechanism has other programs for all links, also for those that have none at the moment.
+#[test]
+fn a_reload_brings_programs_to_links_that_have_none() {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let net = &site.net;
+    if process::require("bpftool", "bpftool").is_err() {
+        eprintln!("skipped: bpftool is not installed");
+        return;
+    }
+    net.dual_stack();
+    let links = both_links("xdp", "").replacen("xdp", "tc", 1);
+    site.configure(&format!("{links}{PLAT}"));
+    let gateway = site.start();
+    let engines = gateway.json("status")["engines"].clone();
+    site.configure(&format!("{links}{PLAT}{HOME}"));
+    take_off(net, &gateway);
+    let reload = gateway.client("reload");
+    assert!(reload.status.success(), "{reload:?}");
+    soon(&gateway, "the programs are there again", || {
+        gateway.log().matches("somebody took it off").count() == 2
+    });
+    assert_eq!(gateway.json("status")["engines"], engines);
+    soon(&gateway, "the programs translate", || {
+        let count = translated(&gateway, "xdp") + translated(&gateway, "tc");
+        net.pings(SERVER)
+            && translated(&gateway, "xdp") + translated(&gateway, "tc") - count == 2 * PINGS
+    });
+    assert!(gateway.stop().success());
+}
+
 /// Takes the programs off both links of a gateway.
 fn take_off(net: &Net, gateway: &Gateway) {
     let links = gateway.bpf_links();
