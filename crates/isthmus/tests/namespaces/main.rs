@@ -52,6 +52,7 @@ use std::time::Duration;
 use isthmus_lab::network::process;
 use serde_json::Value;
 use site::{HOME, PLAT, Site, both_links};
+use soak::MORE;
 
 /// An instance without sessions.
 const LOCAL: &str = r#"
@@ -541,9 +542,6 @@ fn pinged_throughout(site: &Site, gateway: &Gateway, work: impl FnOnce()) -> usi
     assert!(all, "{said}\n{}", gateway.log());
     numbers.len()
 }
-
-/// An instance that a reload brings and takes away.
-const MORE: &str = "[[instance]]\nname = \"more\"\nmechanism = \"siit\"\nprefix = \"2001:db8:64::/96\"\nhosts = [\"198.51.100.0/24\"]\n";
 
 #[test]
 fn no_packet_is_lost_to_reloads_under_load() {
