@@ -109,6 +109,8 @@ fn shape(streams: &Streams) -> Vec<Shape> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
     use crate::{
         network::plan,
@@ -161,24 +163,80 @@ mod tests {
         assert_eq!((found.unwrap(), tried), (None, TRIES));
     }
 
+    /// Frames of one flow, the smallest.
+    fn one_flow() -> Streams {
+        let ends = Ends::V4(plan::HOST6_AS_IPV4, plan::HOST4);
+        Streams::Rightward(Traffic {
+            packets: vec![Packet::new(ends, (FIRST_PORT, PORT))],
+            size: FrameSize::least(Form::V4),
+            arrives: Form::V4,
+        })
+    }
+
+    /// The program is given a quarter more runs than it needs, at least. What a trial takes beside its frames is a tenth of a
+    /// second; other work on the machine may make one longer.
+    #[test]
+    #[ignore = "builds a network, as root: of the tier namespaces"]
+    fn a_trial_ends_with_its_last_frame() {
+        let length = Duration::from_secs(3);
+        let trial = Trial {
+            rate: 1000.0,
+            extent: Extent::Time(length),
+            timeout: Duration::from_secs(1),
+        };
+        let mut path = SingleDevice::bare(&one_flow()).unwrap();
+        let times: Vec<Duration> = (0..TRIES)
+            .map(|_| {
+                let begun = Instant::now();
+                assert_eq!(path.tester().time(&trial).unwrap().sent(), 3000);
+                begun.elapsed()
+            })
+            .collect();
+        let least = times.iter().min().unwrap();
+        assert!(
+            *least >= length && *least < length.mul_f64(1.15),
+            "{times:?}"
+        );
+    }
+
+    #[test]
+    #[ignore = "builds networks, as root: of the tier namespaces"]
+    fn the_path_of_a_delay_serves_the_next_one_until_it_is_forgotten() {
+        let offer = Offer {
+            rate: 1000.0,
+            duration: Duration::from_millis(20),
+        };
+        let kept = || {
+            let last = LAST.lock().unwrap();
+            last.as_ref().map(|(_, path)| {
+                let host = path.network().host6().unwrap();
+                host.name().to_owned()
+            })
+        };
+        let measured = |streams: &Streams| {
+            delay(streams, offer).unwrap();
+            kept().unwrap()
+        };
+        let first = measured(&one_flow());
+        assert_eq!(measured(&one_flow()), first);
+        let Streams::Rightward(traffic) = one_flow() else {
+            panic!("it goes to the right");
+        };
+        assert_ne!(measured(&Streams::Leftward(traffic)), first);
+        forget();
+        assert_eq!(kept(), None);
+    }
+
     /// One frame after the other, through a redirect. Other work on the machine may make them late, but not lose them.
     #[test]
     #[ignore = "builds a network, as root: of the tier namespaces"]
     fn frames_that_leave_alone_arrive_and_are_timed() {
-        let ends = Ends::V4(plan::HOST6_AS_IPV4, plan::HOST4);
-        let size = FrameSize::least(Form::V4);
-        let packets = vec![Packet::new(ends, (FIRST_PORT, PORT))];
-        let streams = Streams::Rightward(Traffic {
-            packets,
-            size,
-            arrives: Form::V4,
-        });
         let trial = Trial {
             rate: 10_000.0,
             extent: Extent::Frames(1000),
             timeout: Duration::from_secs(4),
         };
-        let mut path = SingleDevice::bare(&streams).unwrap();
+        let mut path = SingleDevice::bare(&one_flow()).unwrap();
         let result = path.tester().time(&trial).unwrap();
         assert_eq!((result.sent(), result.received()), (1000, 1000));
         assert!(result.streams[0].delay.as_ref().unwrap().least > 0.0);
