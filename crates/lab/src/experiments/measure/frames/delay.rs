@@ -16,7 +16,7 @@ use crate::{
     traffic::tester::{
         Delay,
         search::{
-            Offer,
+            Limit, Offer,
             delay::{Delays, repeat},
         },
     },
@@ -145,7 +145,12 @@ fn time(testbed: &Testbed, found: &Found, profile: Profile) -> Result<Option<Tim
     let bench = Bench::new(testbed, &found.direction, found.size, FLOWS, profile)?;
     let mut bench = bench.at(found.octets);
     let duration = length(profile);
-    for share in shares(rate, bench.lone_rate()?) {
+    let lone_rate = match found.limit {
+        // The subject is slower than the sender, whose core is another one: nobody overloads it just before.
+        Limit::Loss => f64::INFINITY,
+        Limit::Sender | Limit::Most | Limit::Least => bench.lone_rate()?,
+    };
+    for share in shares(rate, lone_rate) {
         let offer = Offer {
             rate: rate * share,
             duration,
@@ -186,6 +191,7 @@ mod tests {
     fn the_first_share_is_the_most_that_lone_frames_can_reach() {
         let all = |rate, lone_rate| shares(rate, lone_rate).collect::<Vec<_>>();
         // A process on another core: the sender could do more.
+        assert_eq!(all(150e3, f64::INFINITY), [1.0, 0.5, 0.25, 0.1]);
         assert_eq!(all(150e3, 1e6), [1.0, 0.5, 0.25, 0.1]);
         // Forwarding on the sender's core.
         assert_eq!(all(1e6, 500e3), [0.45, 0.25, 0.1]);
