@@ -3,7 +3,7 @@
 
 use std::{fs, io, path::Path};
 
-use crate::{LabError, Result, network::netns::Namespace};
+use crate::{LabError, Result};
 
 /// The file in which a namespace has it.
 pub const FILE: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
@@ -13,12 +13,12 @@ pub const FILE: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 /// `net.ipv4.tcp_allowed_congestion_control` has it.
 const ALGORITHMS: [&str; 2] = ["cubic", "reno"];
 
-/// Gives a namespace the first of [`ALGORITHMS`] that it may have, whichever it begins with.
+/// Gives the namespace of this thread the first algorithm that it may have, whichever it begins with.
 ///
 /// # Errors
 /// It may have none of them.
-pub fn settle(namespace: &Namespace) -> Result<()> {
-    namespace.enter(|| choose(write_here).map_err(LabError::file(Path::new(FILE))))
+pub(super) fn settle() -> Result<()> {
+    choose(write_here).map_err(LabError::file(Path::new(FILE)))
 }
 
 /// Sets the algorithm of the thread's namespace.
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
     use crate::{
         experiments::{links::Links, subjects, testbed::Testbed},
-        network::interfaces,
+        network::{interfaces, netns::Namespace},
     };
 
     #[test]
@@ -78,7 +78,7 @@ mod tests {
                 .sysctl(&[("net.ipv4.tcp_congestion_control", other)])
                 .unwrap();
             assert_eq!(here(&namespace), other);
-            settle(&namespace).unwrap();
+            namespace.enter(settle).unwrap();
             assert_eq!(here(&namespace), settled, "after {other}");
         }
     }

@@ -37,7 +37,7 @@ impl Namespace {
         process::run(Command::new("ip").args(["netns", "add", &name]))?;
         let namespace = Self { name };
         namespace.ip(&["link set lo up".into()])?;
-        congestion::settle(&namespace)?;
+        namespace.enter(congestion::settle)?;
         Ok(namespace)
     }
 
