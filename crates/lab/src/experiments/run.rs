@@ -7,6 +7,7 @@ use super::{
     experiments,
     journal::Journal,
     links::Links,
+    measure::alone,
     profile::Profile,
     subject::Subject,
     subjects,
@@ -78,9 +79,19 @@ pub fn left(directory: &Directory) -> f64 {
 /// error but the outcome of a trial.
 pub fn run(
     directory: &mut Directory,
-    mut tell: impl FnMut(Event<'_>),
+    tell: impl FnMut(Event<'_>),
 ) -> std::result::Result<(), RunError> {
     process::require_root()?;
+    let over = trials(directory, tell);
+    alone::forget();
+    over
+}
+
+/// Carries out the trials that are left.
+fn trials(
+    directory: &mut Directory,
+    mut tell: impl FnMut(Event<'_>),
+) -> std::result::Result<(), RunError> {
     let profile = directory.run().profile.parse().map_err(RunError::Profile)?;
     let all = directory.run().plan.len();
     let subjects = subjects();
@@ -208,6 +219,7 @@ fn measure(
         How::Apart(measure) => {
             // A testbed takes processor time as long as it is there.
             *built = None;
+            alone::forget();
             measure(subject, profile, journal)
         }
         How::Live(links, measure) => {

@@ -23,8 +23,9 @@ pub(super) const NDR: &str = "Tagged UDP frames of 100 flows, which make their s
     or out of order. The highest rate without any loss (`both ways`: of each of two hosts that send at once, on a core each): by MLRsearch in trials of 100 ms (smoke: by halves to a fifth, 20 and \
     50 ms; rfc: by halves to a hundredth, confirmed by 60 s). Generator, receiver and what runs in softirq share a core: \
     there the limit is how much can be sent. The ceiling is the tester with a bare redirect between.";
-const AT_NDR: &str = "At the highest rate without loss of the same network, or at 90 % or 50 % of it where the sender was \
-    late: which stands beside each value. Each frame leaves alone when it is due. All are tagged and count; 2 s \
+const AT_NDR: &str = "At the highest rate without loss of the same network, or at a share of it, which stands beside each \
+    value. Each frame leaves alone when it is due. Through a subject on the sender’s core fewer leave in a second than in \
+    batches: how many is measured before, and 90 % of that are sent. All are tagged and count; 2 s \
     (smoke: 100 ms, rfc: 120 s). Beside it is the tester with a bare redirect between, at the same load.";
 
 /// Returns the mean number of directions: half of the subjects are measured in both, but not in `smoke`.

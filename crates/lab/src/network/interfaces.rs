@@ -1,13 +1,14 @@
-//! The interfaces of a network as they are: MTUs and offloads.
+//! The interfaces of a network as they are: MTUs, offloads, and the congestion control of their nodes.
 
 use crate::{
     LabError, Result,
     figures::results::{Interface, Offload},
-    network::{netns::Namespace, process, topology::Network},
+    network::{congestion, netns::Namespace, process, topology::Network},
 };
 
-/// Prints a line for each interface that is up, with its MTU and behind that its features.
-const SHOW: &str = "cd /sys/class/net
+/// Prints the congestion control, and a line for each interface that is up, with its MTU and behind that its features.
+const SHOW: &str = "echo \"congestion $(cat \"$1\")\"
+cd /sys/class/net
 for each in */; do
     name=${each%/}
     if [ $(($(cat \"$name/flags\") & 1)) = 1 ] && [ \"$name\" != lo ]; then
@@ -38,7 +39,11 @@ pub fn of(network: &Network) -> Result<Vec<Interface>> {
 }
 
 fn of_node(node: &str, namespace: &Namespace) -> Result<Vec<Interface>> {
-    let output = process::run(namespace.command("sh").args(["-c", SHOW]))?;
+    let output = process::run(
+        namespace
+            .command("sh")
+            .args(["-c", SHOW, "sh", congestion::FILE]),
+    )?;
     parse(node, &output).ok_or(LabError::Output {
         tool: "ethtool",
         output,
@@ -48,14 +53,18 @@ fn of_node(node: &str, namespace: &Namespace) -> Result<Vec<Interface>> {
 /// Parses the output of [`SHOW`].
 fn parse(node: &str, output: &str) -> Option<Vec<Interface>> {
     let mut interfaces: Vec<Interface> = Vec::new();
+    let mut congestion_control = None;
     for line in output.lines() {
-        if let Some(found) = line.strip_prefix("interface ") {
+        if let Some(algorithm) = line.strip_prefix("congestion ") {
+            congestion_control = Some(algorithm.to_owned());
+        } else if let Some(found) = line.strip_prefix("interface ") {
             let (name, mtu) = found.split_once(' ')?;
             interfaces.push(Interface {
                 node: node.into(),
                 name: name.into(),
                 mtu: mtu.parse().ok()?,
                 offloads: Vec::new(),
+                congestion_control: Some(congestion_control.clone()?),
             });
         } else if let Some((feature, state)) = line.split_once(": ") {
             let known = FEATURES.iter().find(|(name, _)| *name == feature);
@@ -74,7 +83,7 @@ mod tests {
 
     #[test]
     fn what_ethtool_says_is_read() {
-        let output = "interface six 1500\nFeatures for six:\nrx-checksumming: on\ntx-checksumming: off\n\
+        let output = "congestion reno\ninterface six 1500\nFeatures for six:\nrx-checksumming: on\ntx-checksumming: off\n\
             \ttx-checksum-ip-generic: off\nscatter-gather: on\ngeneric-receive-offload: on\n\
             interface tun0 1280\nFeatures for tun0:\nrx-checksumming: off [fixed]\n\
             tcp-segmentation-offload: on [fixed]\n";
@@ -83,6 +92,7 @@ mod tests {
             name: name.into(),
             mtu,
             offloads: offloads.to_vec(),
+            congestion_control: Some("reno".into()),
         };
         let expected = [
             interface(
@@ -93,7 +103,8 @@ mod tests {
             interface("tun0", 1280, &[Offload::TcpSegmentation]),
         ];
         assert_eq!(parse("gateway", output).unwrap(), expected);
-        assert_eq!(parse("gateway", "interface six\n"), None);
+        assert_eq!(parse("gateway", "congestion reno\ninterface six\n"), None);
+        assert_eq!(parse("gateway", "interface six 1500\n"), None);
     }
 
     #[test]

@@ -3,12 +3,13 @@
 //! * [`machine`], [`cores`]: the machine under all this, and who runs on which core
 //! * [`leftovers`], [`sweep`]: names and files that tell whose they are, and the removal of what an interrupted lab left
 //! * [`process`], [`programs`], `threads`: commands and processes, programs in XDP, threads
-//! * [`netns`], [`place`]: namespaces, and the place of an interface
+//! * [`netns`], [`congestion`], [`place`]: namespaces, their congestion control, and the place of an interface
 //! * [`topology`], [`plan`]: the standard networks as data, and their addresses
 //! * [`wire`], [`random`]: links with Ethernet's line rates, and their chance
-//! * [`interfaces`]: MTUs and offloads as they are
+//! * [`interfaces`]: MTUs, offloads and congestion control as they are
 //! * [`device`]: a gateway between two hosts, whoever made it
 
+pub mod congestion;
 pub mod cores;
 pub mod device;
 pub mod interfaces;

@@ -16,7 +16,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::{
     LabError, Result,
-    network::{cores, leftovers, process, sweep, threads::join},
+    network::{congestion, cores, leftovers, process, sweep, threads::join},
 };
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -28,7 +28,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Makes a namespace with loopback up; `role` ends its name.
+    /// Makes a namespace with loopback up and the laboratory's congestion control; `role` ends its name.
     pub fn create(role: &str) -> Result<Self> {
         process::require_root()?;
         process::require("ip", "iproute2")?;
@@ -37,6 +37,7 @@ impl Namespace {
         process::run(Command::new("ip").args(["netns", "add", &name]))?;
         let namespace = Self { name };
         namespace.ip(&["link set lo up".into()])?;
+        namespace.enter(congestion::settle)?;
         Ok(namespace)
     }
 

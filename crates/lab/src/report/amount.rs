@@ -11,6 +11,8 @@ pub struct Unit {
     pub name: String,
 }
 
+/// The unit of bits per second, as the papers write it.
+const BITS: &str = "b/s";
 const SMALL: [(f64, &str); 4] = [(1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")];
 const LARGE: [(f64, &str); 5] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
 
@@ -18,25 +20,25 @@ impl Unit {
     /// Returns the unit in which values up to `largest` are readable.
     pub fn of(quantity: Quantity, largest: f64) -> Self {
         let size = largest.abs();
-        let prefixed = |prefixes: &[(f64, &str)], separator: &str| {
+        let with = |prefixes: &[(f64, &str)], separator: &str, unit: &str| {
             let last = prefixes[prefixes.len() - 1];
             let fits = |(divisor, _): &&(f64, &str)| size >= *divisor * 0.9995;
             let (divisor, prefix) = *prefixes.iter().find(fits).unwrap_or(&last);
             let separator = if prefix.is_empty() { "" } else { separator };
             Self {
                 divisor,
-                name: format!("{prefix}{separator}{}", quantity.unit()),
+                name: format!("{prefix}{separator}{unit}"),
             }
         };
         match (quantity, quantity.unit()) {
             (Quantity::Works, _) => Self::plain(""),
             (_, "1") => Self::percent(),
             (_, "bytes") => Self::plain("bytes"),
+            (_, "bit/s") => with(&LARGE, "", BITS),
             // Zero has no prefix.
             (_, unit) if size == 0.0 => Self::plain(unit),
-            (_, "s") => prefixed(&SMALL, ""),
-            (_, "bit/s") => prefixed(&LARGE, ""),
-            _ => prefixed(&LARGE, " "),
+            (_, unit @ "s") => with(&SMALL, "", unit),
+            (_, unit) => with(&LARGE, " ", unit),
         }
     }
 
@@ -160,8 +162,8 @@ mod tests {
             (Quantity::Cost, 4.7e-8, "47 ns"),
             (Quantity::Cost, 4.74e-8, "47.4 ns"),
             (Quantity::FileTime, 90.0, "90 s"),
-            (Quantity::Throughput, 9.571e6, "9.57 Mbit/s"),
-            (Quantity::Throughput, 0.0, "0 bit/s"),
+            (Quantity::Throughput, 9.571e6, "9.57 Mb/s"),
+            (Quantity::Throughput, 0.0, "0 b/s"),
             (Quantity::PacketRate, 3.456e6, "3.46 M packets/s"),
             (Quantity::PacketRate, 999.96, "1 k packets/s"),
             (Quantity::QueryRate, 12.0, "12 queries/s"),

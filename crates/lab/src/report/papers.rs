@@ -308,7 +308,7 @@ const PRINTED: [Printed; 38] = [
         "464xlat",
         "udp",
         Some(1400.0),
-        "below 40 Mbit/s",
+        "below 40 Mb/s",
     ),
     printed("paper-002/loss", "map-e", "udp", Some(100.0), "84 %"),
     printed("paper-002/loss", "464xlat", "udp", Some(100.0), "over 91 %"),

@@ -1,6 +1,6 @@
 //! The measurements on a testbed.
 
-mod alone;
+pub(super) mod alone;
 pub mod applications;
 pub mod busy;
 pub(super) mod connections;

@@ -372,12 +372,31 @@ mod tests {
                 name: "six".into(),
                 mtu,
                 offloads: vec![Offload::GenericReceive],
+                congestion_control: Some("cubic".into()),
             }]
         };
         let indices = [1500, 1280, 1500].map(|mtu| directory.network(network(mtu)).unwrap());
         assert_eq!(indices, [0, 1, 0]);
         let again = Directory::open(place.path()).unwrap();
         assert_eq!(again.run().networks, [network(1500), network(1280)]);
+    }
+
+    /// Congestion control was left to the machine once. The format is the same.
+    #[test]
+    fn a_network_without_its_congestion_control_is_read() {
+        let (place, mut directory) = begun();
+        let interface = Interface {
+            node: "gateway".into(),
+            name: "six".into(),
+            mtu: 1500,
+            offloads: vec![],
+            congestion_control: None,
+        };
+        directory.network(vec![interface.clone()]).unwrap();
+        let header = fs::read_to_string(place.path().join(HEADER)).unwrap();
+        assert!(!header.contains("congestion-control"));
+        let again = Directory::open(place.path()).unwrap();
+        assert_eq!(again.run().networks, [vec![interface]]);
     }
 
     /// A run as the version before wrote it.

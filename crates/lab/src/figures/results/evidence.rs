@@ -60,6 +60,9 @@ pub struct Interface {
     pub mtu: u32,
     /// The offloads that are on. Those of [`Offload`] that are not here are off.
     pub offloads: Vec<Offload>,
+    /// The congestion control of TCP in its node, such as `cubic`; absent in runs of programs that left it to the machine.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub congestion_control: Option<String>,
 }
 
 /// An offload, as `ethtool -k` shows it.

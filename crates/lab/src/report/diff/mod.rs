@@ -6,6 +6,8 @@
 
 mod show;
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::{
@@ -255,6 +257,7 @@ fn circumstances(first: &Run, second: &Run) -> Vec<Circumstance> {
             ("version", place.isthmus.clone()),
             ("program", place.program.clone()),
             ("profile", run.profile.clone()),
+            ("congestion control", congestion_control(run)),
         ]
     };
     let pairs = of(first).into_iter().zip(of(second));
@@ -266,4 +269,16 @@ fn circumstances(first: &Run, second: &Run) -> Vec<Circumstance> {
             second,
         })
         .collect()
+}
+
+/// Returns the congestion control of TCP in a run's networks, if the run has kept it.
+fn congestion_control(run: &Run) -> String {
+    let interfaces = run.networks.iter().flatten();
+    let all: BTreeSet<&str> = interfaces
+        .filter_map(|interface| interface.congestion_control.as_deref())
+        .collect();
+    match all.len() {
+        0 => "unknown".into(),
+        _ => Vec::from_iter(all).join(", "),
+    }
 }

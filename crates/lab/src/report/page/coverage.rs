@@ -11,16 +11,19 @@ use crate::report::{
 
 /// Returns the figures that nothing repeats or that are repeated in part, and those that this run has left out.
 pub(super) fn coverage(summary: &Summary<'_>) -> Markup {
-    let count =
-        |wanted: fn(&Figure) -> bool| FIGURES.iter().filter(|figure| wanted(figure)).count();
+    let count = |wanted: fn(&Figure) -> bool| -> usize {
+        let figures = FIGURES.iter().filter(|figure| wanted(figure));
+        figures.map(|figure| figure.measurements).sum()
+    };
+    let all = count(|_| true);
     let whole = count(|figure| matches!(figure.repeated, Repeated::By(_)));
     let in_part =
         count(|figure| matches!(figure.repeated, Repeated::InPart(..) | Repeated::Counted(_)));
     let rest = |figure: &&Figure| why(summary, figure).is_some();
     html! {
         p.about {
-            "The five papers show " (FIGURES.len()) " measurements. The laboratory repeats " (whole) " of them, and "
-            (in_part) " in part; for " (FIGURES.len() - whole - in_part) " it has nothing."
+            "The five papers show " (all) " measurements. The laboratory repeats " (whole) " of them, and "
+            (in_part) " in part; for " (all - whole - in_part) " it has nothing."
         }
         (Table {
             class: Some("reasons"),

@@ -9,17 +9,18 @@
 //! words that differ: whole frames would evict the data of the path under test from the caches. A network card does
 //! not do that, since it writes to the same few buffers again and again.
 
+mod runner;
 mod size;
 mod stream;
 mod tag;
 mod timed;
 
-use std::{sync::Arc, time::Instant};
+use std::{io::ErrorKind, sync::Arc, time::Instant};
 
 use aya::{
     Ebpf, EbpfLoader, TestRun, TestRunAttrs, TestRunOptions,
     maps::{Array, MapData, MapError, PerCpuArray},
-    programs::Xdp,
+    programs::{ProgramError, Xdp},
 };
 use bytemuck::Zeroable as _;
 use isthmus_abi::lab::generator::{
@@ -38,6 +39,7 @@ use crate::{
     },
 };
 
+use runner::{End, Runner};
 pub use size::{BadFrameSize, FrameSize, RFC_8219};
 pub use stream::{Content, Order, Stream};
 pub use tag::{StreamId, Tag};
@@ -86,6 +88,13 @@ pub struct Controls {
     configuration: Array<MapData, Plain<Configuration>>,
     progress: PerCpuArray<MapData, Plain<Progress>>,
     cpu: usize,
+}
+
+/// A program that is being run.
+struct Live<'a> {
+    /// Whether it is.
+    is_on: &'a dyn Fn() -> bool,
+    runner: &'a Runner,
 }
 
 /// The frames in the program's map.
@@ -213,12 +222,12 @@ impl Generator {
         self.live(times, BATCH, |controls, _| task(controls))
     }
 
-    /// Runs the program in batches of frames, with a task that can ask whether the program still runs.
+    /// Runs the program in batches of frames, with a task that can ask whether the program still runs, and end that.
     fn live<T>(
         &mut self,
         times: u32,
         batch: u32,
-        task: impl FnOnce(&mut Controls, &dyn Fn() -> bool) -> Result<T>,
+        task: impl FnOnce(&mut Controls, Live<'_>) -> Result<T>,
     ) -> Result<(T, Instant)> {
         let Self {
             place,
@@ -231,16 +240,20 @@ impl Generator {
         let program = &*programs::program(object, program)?;
         let frame = vec![0; stream.length()];
         let cpu = controls.cpu;
+        let runner = Runner::default();
         let runs = || {
             place.enter(|| {
                 pin(cpu)?;
-                live_frames(program, &frame, times, batch)?;
-                Ok(Instant::now())
+                runner.run(|| live_frames(program, &frame, times, batch))
             })
         };
         std::thread::scope(|scope| {
             let sender = scope.spawn(runs);
-            let value = task(controls, &|| !sender.is_finished());
+            let live = Live {
+                is_on: &|| !sender.is_finished(),
+                runner: &runner,
+            };
+            let value = task(controls, live);
             let ended = join(sender)?;
             Ok((value?, ended))
         })
@@ -311,15 +324,20 @@ impl Controls {
 
 /// Runs a program this many times, in batches, over frames that begin with this one, and lets the kernel carry out
 /// its redirects.
-fn live_frames(program: &Xdp, frame: &[u8], times: u32, batch: u32) -> Result<()> {
+fn live_frames(program: &Xdp, frame: &[u8], times: u32, batch: u32) -> Result<End> {
     let options = TestRunOptions {
         data_in: Some(frame),
         repeat: times,
         attrs: TestRunAttrs::new().xdp_live_frames(batch),
         ..TestRunOptions::new()
     };
-    program
-        .test_run(options)
-        .map(drop)
-        .map_err(|problem| bpf("live frames", problem))
+    match program.test_run(options) {
+        Ok(_) => Ok(End::Complete),
+        Err(ProgramError::SyscallError(error))
+            if error.io_error.kind() == ErrorKind::Interrupted =>
+        {
+            Ok(End::Interrupted)
+        }
+        Err(problem) => Err(bpf("live frames", problem)),
+    }
 }

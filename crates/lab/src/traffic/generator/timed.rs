@@ -12,7 +12,7 @@ use std::{
 use bytemuck::Zeroable as _;
 use isthmus_abi::lab::generator::Progress;
 
-use super::{BATCH, Controls, Generator, Pace, interval};
+use super::{BATCH, Controls, Generator, Live, Pace, interval};
 use crate::Result;
 
 /// The two numbers of runs, few and many, by which the least time of a run is measured, and the number of attempts.
@@ -22,6 +22,8 @@ const PROBES: usize = 3;
 const SURE: f64 = 0.8;
 /// The interval at which the end of a leg is awaited, if another one follows.
 const LOOK: Duration = Duration::from_micros(50);
+/// The interval at which the end of the last leg is awaited, from the time on at which it is due.
+const DUE: Duration = Duration::from_millis(1);
 /// The rate above which batches have full length, where delays do not matter. Below it, batches are short.
 const LONG_BATCHES: f64 = 500e3;
 const SHORT_BATCH: u32 = 8;
@@ -108,8 +110,8 @@ impl Generator {
                 .clone()
                 .map(|leg| leg.runs(leg.frames, least))
                 .sum::<f64>();
-            self.live(runs.ceil() as u32, batch, |controls, runs| {
-                while following.len() > 0 && runs() {
+            self.live(runs.ceil() as u32, batch, |controls, live| {
+                while following.len() > 0 && (live.is_on)() {
                     if controls.left(&leg)? > 0 {
                         thread::sleep(LOOK);
                     } else if let Some(next) = following.next() {
@@ -117,7 +119,7 @@ impl Generator {
                         leg = controls.begin(next, tolerated)?;
                     }
                 }
-                Ok(())
+                controls.end_after(&leg, &live)
             })?;
             while self.controls.left(&leg)? == 0 {
                 all.push(self.controls.sent_of(&leg)?);
@@ -200,6 +202,24 @@ impl Controls {
         let tolerated = tolerated.as_nanos() as u64;
         self.write([interval, first + leg.frames, tolerated, u64::MAX])?;
         Ok(UnderWay { leg, first })
+    }
+
+    /// Ends the runs when the frames of the last leg are sent. There are more than enough of them, and the rest has nothing
+    /// to send: a fifth of the time and more.
+    fn end_after(&self, of: &UnderWay<'_>, live: &Live<'_>) -> Result<()> {
+        if !of.leg.rate.is_finite() {
+            return Ok(());
+        }
+        // Nobody looks meanwhile: that would take time on the gateway's core.
+        let mut wait = Duration::from_secs_f64(self.left(of)? as f64 / of.leg.rate);
+        while (live.is_on)() {
+            thread::sleep(wait);
+            wait = DUE;
+            if self.left(of)? == 0 {
+                return live.runner.end();
+            }
+        }
+        Ok(())
     }
 
     /// Returns the number of frames that are still to be sent.

@@ -1,7 +1,7 @@
 //! The comparison of two runs.
 
 use isthmus_lab::{
-    figures::results::Quantity,
+    figures::results::{Interface, Quantity},
     report::diff::{By, Change, Diff},
 };
 
@@ -141,4 +141,35 @@ fn points_of_one_run_and_circumstances_are_listed() {
         ),
         (0, 1, 1)
     );
+}
+
+/// A figure of TCP depends on it as on nothing else.
+#[test]
+fn another_congestion_control_is_told() {
+    let with = |algorithm: Option<&str>| {
+        let mut made_up = run(Quantity::Throughput, 1.0, 0.0, 5);
+        let interface = Interface {
+            node: "host6".into(),
+            name: "eth0".into(),
+            mtu: 1500,
+            offloads: vec![],
+            congestion_control: algorithm.map(str::to_owned),
+        };
+        made_up.run.networks = vec![vec![interface.clone()], vec![interface]];
+        made_up
+    };
+    let told = |first: &MadeUp, second: &MadeUp| {
+        let circumstances = Diff::between(&first.summary(), &second.summary()).circumstances;
+        let pairs = circumstances.into_iter();
+        pairs
+            .map(|one| [one.what.to_owned(), one.first, one.second])
+            .collect::<Vec<_>>()
+    };
+    let [old, cubic, reno] = [None, Some("cubic"), Some("reno")].map(with);
+    assert!(told(&cubic, &cubic).is_empty());
+    let expected = |first: &str, second: &str| {
+        vec![["congestion control".to_owned(), first.into(), second.into()]]
+    };
+    assert_eq!(told(&cubic, &reno), expected("cubic", "reno"));
+    assert_eq!(told(&old, &reno), expected("unknown", "reno"));
 }

@@ -1,6 +1,6 @@
 //! Latency, PDV and IPDV at the rates without loss (RFC 8219 sections 7.2 and 7.3). All frames are tagged and count.
 
-use std::time::Duration;
+use std::{iter, time::Duration};
 
 use super::{
     super::{
@@ -16,15 +16,16 @@ use crate::{
     traffic::tester::{
         Delay,
         search::{
-            Offer,
+            Limit, Offer,
             delay::{Delays, repeat},
         },
     },
 };
 
-/// The shares of the rate without loss at which delays are measured: the first that can be sent on time. Where the
-/// subject shares the sender's core, the whole rate can only just be sent.
-const SHARES: [f64; 5] = [1.0, 0.9, 0.5, 0.25, 0.1];
+/// The share of the rate that lone frames can reach at which they are sent: at all of it every frame would be late.
+const SENDABLE: f64 = 0.9;
+/// The shares of the rate without loss at which delays are measured, if a higher one could not be sent on time after all.
+const LOWER: [f64; 3] = [0.5, 0.25, 0.1];
 
 /// The delays of one direction and size.
 #[derive(Debug, Clone)]
@@ -128,6 +129,13 @@ fn length(profile: Profile) -> Duration {
     }
 }
 
+/// Returns the shares of a rate without loss at which to measure, the best first. Frames of a batch cost the sender less than
+/// lone ones, so that all of the rate may be more than these can reach.
+fn shares(rate: f64, lone_rate: f64) -> impl Iterator<Item = f64> {
+    let first = (SENDABLE * lone_rate / rate).min(1.0);
+    iter::once(first).chain(LOWER.into_iter().filter(move |share| *share < first))
+}
+
 /// Measures the delays of a direction and size; `None` if there is no rate without loss.
 fn time(testbed: &Testbed, found: &Found, profile: Profile) -> Result<Option<Timed>> {
     let Some(rate) = found.rate else {
@@ -137,7 +145,12 @@ fn time(testbed: &Testbed, found: &Found, profile: Profile) -> Result<Option<Tim
     let bench = Bench::new(testbed, &found.direction, found.size, FLOWS, profile)?;
     let mut bench = bench.at(found.octets);
     let duration = length(profile);
-    for share in SHARES {
+    let lone_rate = match found.limit {
+        // The subject is slower than the sender, whose core is another one: nobody overloads it just before.
+        Limit::Loss => f64::INFINITY,
+        Limit::Sender | Limit::Most | Limit::Least => bench.lone_rate()?,
+    };
+    for share in shares(rate, lone_rate) {
         let offer = Offer {
             rate: rate * share,
             duration,
@@ -165,7 +178,25 @@ fn time(testbed: &Testbed, found: &Found, profile: Profile) -> Result<Option<Tim
         }
     }
     Err(LabError::Tester(format!(
-        "frames of {} octets could not be sent on time to measure their delay, not even a tenth of {rate:.0} in a second",
+        "frames of {} octets could not be sent on time to measure their delay, at no share of {rate:.0} in a second",
         found.size
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_share_is_the_most_that_lone_frames_can_reach() {
+        let all = |rate, lone_rate| shares(rate, lone_rate).collect::<Vec<_>>();
+        // A process on another core: the sender could do more.
+        assert_eq!(all(150e3, f64::INFINITY), [1.0, 0.5, 0.25, 0.1]);
+        assert_eq!(all(150e3, 1e6), [1.0, 0.5, 0.25, 0.1]);
+        // Forwarding on the sender's core.
+        assert_eq!(all(1e6, 500e3), [0.45, 0.25, 0.1]);
+        assert_eq!(all(4e6, 1e6), [0.225, 0.1]);
+        // It is tried, however low it is.
+        assert_eq!(all(4e6, 100e3), [0.0225]);
+    }
 }

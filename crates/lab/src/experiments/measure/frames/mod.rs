@@ -46,6 +46,9 @@ const FLOWS: u32 = 100;
 const SOURCES: RangeInclusive<u16> = FIRST_PORT..=65_023;
 /// The lowest rate of interest, in frames per second.
 const LEAST: f64 = 1000.0;
+/// The frames of a trial that finds how fast they can leave one by one, and the number of such trials.
+const LONE_FRAMES: u64 = 20_000;
+const LONE_TRIALS: u32 = 2;
 /// The MTU of the links.
 const MTU: u32 = 1500;
 
@@ -321,6 +324,24 @@ impl Bench {
             timeout: self.timeout,
         };
         self.journal.trial(|| self.tester.time(&trial))
+    }
+
+    /// Returns the highest rate at which frames can be sent that leave alone, in frames per second of each sender. A subject
+    /// on the sender's core takes part of its time, and more of it than where frames pass it in batches.
+    fn lone_rate(&mut self) -> Result<f64> {
+        let trial = Trial {
+            rate: f64::INFINITY,
+            extent: Extent::Frames(LONE_FRAMES),
+            timeout: self.timeout,
+        };
+        let mut best = 0.0_f64;
+        // Other work makes a trial slower, and nothing makes it faster.
+        for _ in 0..LONE_TRIALS {
+            let result = self.journal.trial(|| self.tester.time(&trial))?;
+            let rates = result.streams.iter().map(|stream| stream.sent_rate);
+            best = best.max(rates.fold(f64::INFINITY, f64::min));
+        }
+        Ok(best)
     }
 
     /// Sends this many frames as fast as the sender can.
