@@ -46,17 +46,20 @@ pub enum Slot {
     Translation,
     /// Makes sessions that packets of IPv4 hosts behind a CE need.
     OpenV4,
+    /// Translates ICMP errors.
+    Errors,
 }
 
 impl Slot {
     /// All of them, in the order of their places.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Base,
         Self::Open,
         Self::Softwires,
         Self::MapT,
         Self::Translation,
         Self::OpenV4,
+        Self::Errors,
     ];
 
     /// The name of the program of a hook that belongs here.
@@ -69,12 +72,14 @@ impl Slot {
             (Hook::Xdp, Self::MapT) => "isthmus_xdp_map_t",
             (Hook::Xdp, Self::Translation) => "isthmus_xdp_translation",
             (Hook::Xdp, Self::OpenV4) => "isthmus_xdp_open_v4",
+            (Hook::Xdp, Self::Errors) => "isthmus_xdp_errors",
             (Hook::Tc, Self::Base) => "isthmus_tc",
             (Hook::Tc, Self::Open) => "isthmus_tc_open",
             (Hook::Tc, Self::Softwires) => "isthmus_tc_softwires",
             (Hook::Tc, Self::MapT) => "isthmus_tc_map_t",
             (Hook::Tc, Self::Translation) => "isthmus_tc_translation",
             (Hook::Tc, Self::OpenV4) => "isthmus_tc_open_v4",
+            (Hook::Tc, Self::Errors) => "isthmus_tc_errors",
         }
     }
 }

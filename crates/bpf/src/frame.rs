@@ -3,11 +3,13 @@
 use aya_ebpf::EbpfContext as _;
 use aya_ebpf::helpers::bpf_xdp_adjust_head;
 use aya_ebpf::programs::XdpContext;
+use isthmus_core::checksum::Sum;
 use isthmus_core::packet::{Abilities, Family, NoRoom, Packet, Truncated};
 use isthmus_core::word::Word;
 
 use crate::ethernet::{self, Tag, Tagged};
-use crate::linear::Linear;
+use crate::linear::{Linear, sum_of};
+use crate::xdp;
 
 /// An Ethernet frame. Offset 0 of the packet is its IP header.
 pub(crate) struct Frame<'a> {
@@ -113,5 +115,10 @@ impl Packet for Frame<'_> {
             return Ok(());
         }
         self.move_head(delta).ok_or(NoRoom)
+    }
+
+    #[inline(always)]
+    fn sum(&self, at: usize, length: usize) -> Option<Sum> {
+        sum_of(xdp::sum(self.context.ctx, at as u32, length as u32))
     }
 }

@@ -57,6 +57,13 @@ macro_rules! programs {
             run(context, Stage::MapT)
         }
 
+        /// Goes on with an ICMP error.
+        #[unsafe(export_name = concat!("isthmus_", $hook, "_errors"))]
+        #[unsafe(link_section = $section)]
+        pub extern "C" fn errors(context: *mut $raw) -> $action {
+            run(context, Stage::Errors)
+        }
+
         /// Makes the session that a packet of an IPv6 host needs, and has the first program look again.
         #[unsafe(export_name = concat!("isthmus_", $hook, "_open"))]
         #[unsafe(link_section = $section)]
@@ -127,6 +134,13 @@ macro_rules! programs {
             0
         }
 
+        /// The sum of bytes of the packet, folded, or -1; see [`Device::summed`].
+        #[unsafe(export_name = concat!($hook, "_sum"))]
+        #[inline(never)]
+        pub extern "C" fn sum(context: *mut $raw, at: u32, length: u32) -> i32 {
+            Device::new(&Context::new(context)).summed(at as usize, length as usize)
+        }
+
         /// Whether an IPv4 address is this machine's own; see [`route::is_local`].
         #[unsafe(export_name = concat!($hook, "_is_local"))]
         #[inline(never)]
@@ -153,6 +167,7 @@ macro_rules! programs {
             let device = &mut Device::new(context);
             match packets {
                 Packets::Plain => stage::cross_plain::<M, _>(device, route, family, &chosen),
+                Packets::Errors => stage::cross_error::<M, _>(device, route, family, &chosen),
                 Packets::All => stage::cross::<M, _>(device, route, family, &chosen),
             }
         }
@@ -167,6 +182,8 @@ pub(crate) use programs;
 pub(crate) enum Packets {
     /// [Plain](isthmus_core::packet::Plain) ones.
     Plain,
+    /// [ICMP errors](isthmus_core::packet::Errors).
+    Errors,
     /// Whatever comes.
     All,
 }
@@ -205,6 +222,8 @@ macro_rules! crossings {
 
                 crossing!($raw, $name, plain4, V4, Plain, $hook, "_plain4_", stringify!($module));
                 crossing!($raw, $name, plain6, V6, Plain, $hook, "_plain6_", stringify!($module));
+                crossing!($raw, $name, errors4, V4, Errors, $hook, "_errors4_", stringify!($module));
+                crossing!($raw, $name, errors6, V6, Errors, $hook, "_errors6_", stringify!($module));
                 crossing!($raw, $name, v4, V4, All, $hook, "_v4_", stringify!($module));
                 crossing!($raw, $name, v6, V6, All, $hook, "_v6_", stringify!($module));
             }
@@ -239,6 +258,12 @@ macro_rules! crossings {
                             if plain != stage::UNCOMMON {
                                 return plain;
                             }
+                        }
+                        if program.is(Stage::Errors) && mechanism::$module::$name::ERRORS_IN_BPF {
+                            return match family {
+                                Family::V4 => $module::errors4(context, words, searched, link),
+                                Family::V6 => $module::errors6(context, words, searched, link),
+                            };
                         }
                         if !program.is(STAGE) {
                             return stage::elsewhere::<Device<'_>>(program, STAGE, family);

@@ -6,12 +6,13 @@ use aya_ebpf::helpers::{
     bpf_l4_csum_replace, bpf_skb_adjust_room, bpf_skb_change_proto, bpf_skb_pull_data,
 };
 use aya_ebpf::programs::TcContext;
-use isthmus_core::checksum::{Change, ChecksumKind, Delta, Field};
+use isthmus_core::checksum::{Change, ChecksumKind, Delta, Field, Sum};
 use isthmus_core::packet::{Abilities, Family, NoRoom, Packet, Truncated};
 use isthmus_core::word::Word;
 
 use crate::ethernet;
-use crate::linear::Linear;
+use crate::linear::{Linear, sum_of};
+use crate::tc;
 
 /// Bytes that are made linear: Ethernet, IPv6, a fragment header and TCP with room to spare.
 const LINEAR: u32 = 128;
@@ -40,11 +41,24 @@ impl<'a> Skb<'a> {
     /// program that writes.
     #[inline(always)]
     pub(crate) fn linearise(&self) {
-        let length = self.context.len().min(LINEAR);
+        self.linearise_to(LINEAR);
+    }
+
+    /// Makes as many bytes linear, or all there are.
+    #[inline(always)]
+    fn linearise_to(&self, length: u32) {
+        let length = self.context.len().min(length);
         if self.context.data_end() - self.context.data() < length as usize {
             // SAFETY: the context is that of this run. A failure shows in the next access.
             let _ = unsafe { bpf_skb_pull_data(self.context.as_ptr().cast(), length) };
         }
+    }
+
+    /// [`Linear::summed`], of bytes that need not be linear yet.
+    #[inline(always)]
+    pub(crate) fn summed(&self, at: usize, length: usize) -> i32 {
+        self.linearise_to((ethernet::HEADER + at + length) as u32);
+        Linear::summed(self, at, length)
     }
 
     #[inline(always)]
@@ -61,16 +75,22 @@ impl<'a> Skb<'a> {
 /// A header that is put before a packet, with nothing taken away, makes a tunnel, which the kernel
 /// has to know of a super-packet. Otherwise changes the protocol first, which adds or removes the
 /// difference of the fixed headers and keeps a super-packet whole, and then what options, a
-/// fragment header or a tunnel that ends make of it. A global function: the verifier looks at it
-/// once.
+/// fragment header, a tunnel that ends or the headers that an ICMP error quotes make of it. A global function: the
+/// verifier looks at it once.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn skb_replace_front(context: *mut __sk_buff, growth: i32, kind: u16) -> i32 {
+pub extern "C" fn skb_replace_front(
+    context: *mut __sk_buff,
+    growth: i32,
+    kind: u16,
+    removed: u32,
+) -> i32 {
     let fixed = match kind {
         ethernet::IPV4 => -20,
         _ => 20,
     };
     let tunnel = match kind {
+        _ if removed != 0 => 0,
         ethernet::IPV4 if growth > 0 => ENCAPSULATES_IN_V4,
         ethernet::IPV6 if growth >= 40 => ENCAPSULATES_IN_V6,
         _ => 0,
@@ -144,7 +164,8 @@ impl Packet for Skb<'_> {
             return Ok(());
         }
         let growth = insert as i32 - remove as i32;
-        match skb_replace_front(self.context.skb.skb, growth, ethernet::kind_of(family)) {
+        let kind = ethernet::kind_of(family);
+        match skb_replace_front(self.context.skb.skb, growth, kind, remove as u32) {
             0 => Ok(()),
             _ => Err(NoRoom),
         }
@@ -166,5 +187,10 @@ impl Packet for Skb<'_> {
         // SAFETY: a field of the context.
         let size = unsafe { (*self.context.skb.skb).gso_size };
         if size == 0 { None } else { Some(size as u16) }
+    }
+
+    #[inline(always)]
+    fn sum(&self, at: usize, length: usize) -> Option<Sum> {
+        sum_of(tc::sum(self.context.skb.skb, at as u32, length as u32))
     }
 }

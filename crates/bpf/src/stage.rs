@@ -7,7 +7,7 @@ use isthmus_core::gateway::{self, Cross, Crosses};
 use isthmus_core::host::{Bounded, BoundedInSet, Effort, Established, Host as _, Resumed};
 use isthmus_core::mechanism::Stage;
 use isthmus_core::mechanism::nat64::Nat64;
-use isthmus_core::packet::{Family, Packet, Plain, Truncated};
+use isthmus_core::packet::{Errors, Family, Packet, Plain, Truncated};
 use isthmus_core::reason::Counter;
 use isthmus_core::translate::hop;
 use isthmus_core::verdict::{Refusal, Slow, Verdict};
@@ -42,6 +42,7 @@ const fn go_on(stage: Stage) -> i32 {
         Stage::Softwires => GO_ON + Slot::Softwires as i32,
         Stage::MapT => GO_ON + Slot::MapT as i32,
         Stage::Translation => GO_ON + Slot::Translation as i32,
+        Stage::Errors => GO_ON + Slot::Errors as i32,
         Stage::Base | Stage::UserSpace => GO_ON + Slot::Base as i32,
     }
 }
@@ -187,6 +188,31 @@ fn cross_with<M: Crosses, D: Device, S: Effort>(
         Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
         Ok(Verdict::Pass | Verdict::Deliver) => D::PASS,
         Err(Refusal::Slow(Slow::Session)) if opens::<M>(family) => go_open(family),
+        Err(Refusal::Slow(Slow::IcmpError)) if M::ERRORS_IN_BPF => go_on(Stage::Errors),
+        Err(refusal) => refuse::<D, _, _, _>(&mut services, refusal),
+    }
+}
+
+/// [`cross`] for an [ICMP error](Errors), which the program of the mechanism's stage has refused.
+#[inline(always)]
+pub(crate) fn cross_error<M: Crosses, D: Device>(
+    device: &mut D,
+    route: D::Route,
+    family: Family,
+    chosen: &Chosen<'_>,
+) -> i32 {
+    if !M::ERRORS_IN_BPF {
+        return D::PASS;
+    }
+    let mut services = Services::<Established, _, ()>::new(route);
+    let mut packet = Errors(device);
+    let verdict = match family {
+        Family::V4 => gateway::process_v4::<M, _, _, _>(&mut packet, &mut services, chosen),
+        Family::V6 => gateway::process_v6::<M, _, _, _>(&mut packet, &mut services, chosen),
+    };
+    match verdict {
+        Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
+        Ok(Verdict::Pass | Verdict::Deliver) => D::PASS,
         Err(refusal) => refuse::<D, _, _, _>(&mut services, refusal),
     }
 }

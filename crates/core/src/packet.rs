@@ -3,12 +3,12 @@
 //! The BPF verifier and the BPF instruction set handle words best: one bounds check and one load for four
 //! bytes.
 
-mod plain;
+mod part;
 
 use crate::checksum::{Change, ChecksumKind, Delta, Field, Sum};
 use crate::word::Word;
 
-pub use plain::Plain;
+pub use part::{Errors, Plain};
 
 /// The two families that Isthmus joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +32,10 @@ pub struct NoRoom;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abilities {
     /// Takes packets that are not [plain](Plain): that have options or extension headers, are fragments, or are
-    /// neither TCP nor UDP with a checksum.
+    /// neither TCP nor UDP with a checksum. An engine that takes none of them, but ICMP errors, takes
+    /// [these alone](Errors).
     pub others: bool,
-    /// Translates ICMP errors, whose quoted packets change their size in the middle.
+    /// Translates ICMP errors, of which the quoted packets change their size in the middle.
     pub icmp_errors: bool,
     /// Sends ICMP errors of its own.
     pub replies: bool,
@@ -88,6 +89,26 @@ impl Abilities {
         others: false,
         ..Self::BPF
     };
+
+    /// The part of a BPF program that ICMP errors have for themselves.
+    pub const ERRORS: Self = Self {
+        icmp_errors: true,
+        ..Self::PLAIN
+    };
+
+    /// Whether only plain packets are taken.
+    #[inline(always)]
+    #[must_use]
+    pub const fn plain_only(&self) -> bool {
+        !self.others && !self.icmp_errors
+    }
+
+    /// Whether only ICMP errors are taken.
+    #[inline(always)]
+    #[must_use]
+    pub const fn errors_only(&self) -> bool {
+        !self.others && self.icmp_errors
+    }
 }
 
 /// One IP packet in the hands of an engine. Offset 0 is the first byte of the (outermost) IP header;
@@ -151,6 +172,12 @@ pub trait Packet {
     /// still cut into segments (GSO); `None` for an ordinary packet.
     fn gso_size(&self) -> Option<u16> {
         None
+    }
+
+    /// The sum of `length` bytes that start `at` bytes into the packet; `None` if the engine does not reach them all.
+    fn sum(&self, at: usize, length: usize) -> Option<Sum> {
+        let bytes = self.bytes()?.get(at..at + length)?;
+        Some(Sum::ZERO.bytes(bytes))
     }
 
     /// The whole packet as bytes, where the engine has them in reach: user space does, a BPF program does
@@ -224,6 +251,6 @@ pub fn patch_complete<P: Packet + ?Sized>(
 /// reach.
 #[must_use]
 pub fn verify_checksum<P: Packet>(packet: &P, at: usize, length: usize, pseudo: Sum) -> Option<()> {
-    let bytes = packet.bytes()?.get(at..at + length)?;
-    (pseudo.bytes(bytes).fold() == 0xffff).then_some(())
+    let sum = pseudo + packet.sum(at, length)?;
+    (sum.fold() == 0xffff).then_some(())
 }

@@ -57,7 +57,8 @@ pub enum Refusal {
 /// The work that only the user-space engine does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slow {
-    /// The packet is not [plain](crate::packet::Plain).
+    /// The packet is not [plain](crate::packet::Plain), or not an ICMP error of the [simple
+    /// kind](crate::packet::Errors), and the engine takes no others.
     Uncommon,
     /// IPv4 options have to be searched for a source route.
     Options,

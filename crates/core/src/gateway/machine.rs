@@ -10,9 +10,9 @@ use crate::host::Host;
 use crate::reason::Counter;
 use crate::verdict::{Refusal, Slow, Verdict};
 
-/// Leaves an IPv4 packet to the sockets of this machine, if they [get](gets) it. An engine that hands packets on asks
+/// Leaves an IPv4 packet to the sockets of this machine, if they [get](gets) it. A program that hands packets on asks
 /// [where it finds no session](crate::nat::is_for_others): the verifier of BPF does not follow a verdict that is looked at
-/// twice.
+/// twice beside all packets of a mechanism. It does beside ICMP errors alone.
 pub(super) fn unless_claimed<H: Host>(
     host: &mut H,
     destination: V4,

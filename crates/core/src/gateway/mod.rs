@@ -61,7 +61,7 @@ pub fn process_v4<M: Crosses, P: Packet, H: Host, I: Instances + ?Sized>(
     match owner_v4::<M, _, _, _>(packet, host, instances, &header) {
         Some(owner) => {
             let crossed = M::Crossing::v4(&owner, packet, host, header);
-            if P::ABILITIES.replies {
+            if P::ABILITIES.icmp_errors {
                 return machine::unless_claimed(host, header.destination(), crossed);
             }
             crossed

@@ -86,6 +86,9 @@ pub trait Mechanism {
     /// The family of inside hosts whose sessions BPF programs make; `None` if they make none.
     const OPENS_IN_BPF: Option<Family> = None;
 
+    /// Whether a BPF program translates ICMP errors about its packets.
+    const ERRORS_IN_BPF: bool = false;
+
     /// Whether its NAT can count what sessions carry: one that many subscribers share.
     const COUNTS_TRAFFIC: bool = false;
 
@@ -216,6 +219,9 @@ pub enum Stage {
     Softwires,
     /// The program of MAP-T.
     MapT,
+    /// The program that takes [ICMP errors](crate::packet::Errors) after one of the others has refused them: of the
+    /// mechanisms that say so by [`ERRORS_IN_BPF`](Mechanism::ERRORS_IN_BPF). It is no mechanism's own.
+    Errors,
     /// None: the mechanism runs in user space only.
     UserSpace,
 }
@@ -380,6 +386,14 @@ macro_rules! any_mechanism {
             pub const fn opens_in_bpf(&self) -> Option<Family> {
                 match self {
                     $(Self::$name(_) => $module::$name::OPENS_IN_BPF,)+
+                }
+            }
+
+            /// Whether a BPF program translates ICMP errors about its packets.
+            #[must_use]
+            pub const fn errors_in_bpf(&self) -> bool {
+                match self {
+                    $(Self::$name(_) => $module::$name::ERRORS_IN_BPF,)+
                 }
             }
         }

@@ -31,6 +31,7 @@ impl Mechanism for Nat64 {
     const STAGE: Stage = Stage::Translation;
 
     const OPENS_IN_BPF: Option<Family> = Some(Family::V6);
+    const ERRORS_IN_BPF: bool = true;
 
     const COUNTS_TRAFFIC: bool = true;
 

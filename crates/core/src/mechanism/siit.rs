@@ -159,6 +159,7 @@ impl Mechanism for Siit {
     type Crossing = Translation;
 
     const STAGE: Stage = Stage::Translation;
+    const ERRORS_IN_BPF: bool = true;
 
     /// Whether an IPv4 address stands for an IPv6 host (RFC 7915 section 4.6).
     #[inline(always)]

@@ -18,6 +18,7 @@ pub struct LinkMtus {
 /// The ICMPv6 header of an error with this ICMPv4 header (RFC 7915 section 4.2). `inner_total_length` is that of the packet in error. `None`: silently
 /// drop.
 #[must_use]
+#[inline(always)]
 pub fn error_to_v6(
     head: [Word; 2],
     inner_total_length: u16,
@@ -49,6 +50,7 @@ pub fn error_to_v6(
 }
 
 /// RFC 7915 section 4.2, code 4: `max(1280, min(reported + 20, v6 next hop, v4 next hop + 20))`.
+#[inline(always)]
 fn too_big_to_v6(reported: u16, inner_total_length: u16, mtus: LinkMtus) -> u32 {
     let reported = if reported == 0 {
         plateau(inner_total_length)
@@ -62,6 +64,7 @@ fn too_big_to_v6(reported: u16, inner_total_length: u16, mtus: LinkMtus) -> u32 
 }
 
 /// RFC 7915 figure 3.
+#[inline(always)]
 fn pointer_to_v6(pointer: u8) -> Option<u32> {
     match pointer {
         0 => Some(0),
@@ -78,6 +81,7 @@ fn pointer_to_v6(pointer: u8) -> Option<u32> {
 /// The ICMPv4 header of an error with this ICMPv6 header (RFC 7915 section 5.2). `fragment` is the fragment header of the packet in error. `None`: silently
 /// drop.
 #[must_use]
+#[inline(always)]
 pub fn error_to_v4(
     head: [Word; 2],
     fragment: Option<FragmentHeader>,
@@ -109,6 +113,7 @@ pub fn error_to_v4(
 
 /// RFC 7915 section 5.2: `min(reported - 20, v4 next hop, v6 next hop - 20)`, and 8 less where the
 /// packet in error has a fragment header, which IPv4 does not need.
+#[inline(always)]
 fn too_big_to_v4(reported: u32, fragment: Option<FragmentHeader>, mtus: LinkMtus) -> u32 {
     let header = if fragment.is_some() { 28 } else { 20 };
     // 68 is the least MTU of IPv4 (RFC 791 section 3.2); it also holds off nonsense reports.
@@ -120,6 +125,7 @@ fn too_big_to_v4(reported: u32, fragment: Option<FragmentHeader>, mtus: LinkMtus
 }
 
 /// RFC 7915 figure 6.
+#[inline(always)]
 fn pointer_to_v4(pointer: u32) -> Option<u8> {
     match pointer {
         0 => Some(0),

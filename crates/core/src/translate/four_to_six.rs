@@ -51,7 +51,10 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
         transport.ports()
     };
     if transport.content == Content::IcmpError {
-        return quoted::to_v6(packet, host, mechanism, policy, &incoming, hop);
+        if !P::ABILITIES.others || !P::ABILITIES.icmp_errors {
+            return quoted::to_v6(packet, host, mechanism, policy, &incoming, hop);
+        }
+        return quoted::apart(|| quoted::to_v6(packet, host, mechanism, policy, &incoming, hop));
     }
     // A gateway that is at hand looks at the packet afterwards.
     let by_others = M::HAS_GATEWAYS && !P::ABILITIES.application_gateways;

@@ -103,8 +103,13 @@ pub(super) fn link_mtu<H: Host>(
 /// The pseudo-header that ICMPv6 has and ICMPv4 has not (RFC 4443 section 2.3).
 #[inline(always)]
 pub(super) fn icmpv6_pseudo_header(tuple: &Tuple<V6>, length: usize) -> Sum {
-    tuple
-        .address_sum()
+    icmpv6_pseudo_sum(tuple.address_sum(), length)
+}
+
+/// [`icmpv6_pseudo_header`] with addresses of this sum.
+#[inline(always)]
+pub(super) fn icmpv6_pseudo_sum(addresses: Sum, length: usize) -> Sum {
+    addresses
         .number(length as u16)
         .number(u16::from(protocol::ICMPV6))
 }

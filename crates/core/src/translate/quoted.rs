@@ -2,8 +2,10 @@
 //!
 //! Outer header, ICMP header and quoted header are replaced as one front of the packet. The ICMP
 //! checksum covers everything behind the outer header; its change is the sum of all changes, except
-//! where bytes move or go: then it is computed anew. Errors are rare, and this takes more stack
-//! than a BPF program has: they are translated in user space only.
+//! where bytes move or go: then it is computed anew. A program of BPF that has its stack for [ICMP errors
+//! alone](crate::packet::Errors) leaves those of which bytes move to user space.
+
+use core::hint::black_box;
 
 use super::{error, headers_v4, headers_v6, pseudo_header};
 use crate::checksum::{ChecksumKind, Delta, Sum};
@@ -11,7 +13,7 @@ use crate::host::Host;
 use crate::incoming::{v4, v6};
 use crate::mechanism::crossing::Translator;
 use crate::mechanism::{Instances, Seen};
-use crate::packet::{Family, Packet, Truncated, verify_checksum};
+use crate::packet::{Family, Packet, Truncated};
 use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::translate::Hop;
@@ -53,6 +55,7 @@ pub(super) struct Received {
 
 impl Received {
     /// Reads the message of a packet with this transport header.
+    #[inline(always)]
     pub(super) fn read<P: Packet>(
         packet: &P,
         unit: Unit,
@@ -66,8 +69,18 @@ impl Received {
         })
     }
 
+    /// Checks that an engine without the bytes in reach need not move any.
+    #[inline(always)]
+    fn check_reach<P: Packet>(&self, packet: &P) -> Result<(), Slow> {
+        if packet.bytes().is_none() && self.body.quote.is_some() {
+            return Err(Slow::Checksum);
+        }
+        Ok(())
+    }
+
     /// Verifies the checksum of the message, over a pseudo-header with this sum: where the message is computed
     /// anew, a wrong one would be made right (RFC 5508 section 4.1, REQ-3).
+    #[inline(always)]
     pub(super) fn verify<P: Packet>(
         &self,
         packet: &P,
@@ -75,12 +88,16 @@ impl Received {
         pseudo: Sum,
     ) -> Result<(), Refusal> {
         let at = self.quote_at - icmp::HEADER;
-        verify_checksum(packet, at, transport.length, pseudo)
-            .ok_or(Refusal::Drop(Counter::MalformedTransport))
+        let sum = packet.sum(at, transport.length).ok_or(Slow::Checksum)?;
+        if (pseudo + sum).fold() != 0xffff {
+            return Err(Refusal::Drop(Counter::MalformedTransport));
+        }
+        Ok(())
     }
 }
 
 /// Reads an IPv4 packet that is quoted `at` bytes into another, and which may carry these ICMP messages.
+#[inline(always)]
 pub(super) fn read_v4<P: Packet>(
     packet: &P,
     at: usize,
@@ -89,6 +106,9 @@ pub(super) fn read_v4<P: Packet>(
 ) -> Result<v4::Incoming, Refusal> {
     let header = ipv4::Header::read(packet, at).map_err(|Truncated| INNER)?;
     let inner = header.header_length();
+    if !P::ABILITIES.others && inner != ipv4::HEADER {
+        return Err(Refusal::Slow(Slow::Uncommon));
+    }
     if header.version() != 4 || inner < ipv4::HEADER || inner > body.length {
         return Err(INNER);
     }
@@ -101,6 +121,7 @@ pub(super) fn read_v4<P: Packet>(
 }
 
 /// Reads the IPv6 packet that an error quotes.
+#[inline(always)]
 fn read_v6<P: Packet>(packet: &P, error: &Received) -> Result<v6::Incoming, Refusal> {
     let header = ipv6::Header::read(packet, error.quote_at).map_err(|Truncated| INNER)?;
     if header.version() != 6 || error.body.length < ipv6::HEADER {
@@ -126,6 +147,7 @@ fn read_v6<P: Packet>(packet: &P, error: &Received) -> Result<v6::Incoming, Refu
 /// Checks that a quoted packet is no error itself (RFC 7915 sections 4.3 and 5.3), and that as much of its
 /// transport header is there as an error holds at least: 8 bytes (RFC 792, RFC 4443 section 3). Bytes behind
 /// the message in the buffer are no part of it.
+#[inline(always)]
 fn check(body: &Body, headers: usize, quoted: &Transport) -> Result<(), Refusal> {
     let there = body.quote.unwrap_or(body.length).saturating_sub(headers);
     match quoted.content {
@@ -137,6 +159,7 @@ fn check(body: &Body, headers: usize, quoted: &Transport) -> Result<(), Refusal>
 
 /// Maps a quoted packet. It went the other way, so it is mapped as if it came back, to its sender, who gets
 /// the error.
+#[inline(always)]
 fn map_back<A: Copy + PartialEq, B>(
     receiver: A,
     old: &Tuple<A>,
@@ -148,10 +171,19 @@ fn map_back<A: Copy + PartialEq, B>(
     Ok(map(&old.swapped()).map_err(useless)?.swapped())
 }
 
+/// Does the work of an ICMP error apart from that of the packets around it, which are many more. A BPF program has
+/// no others, and no stack for another function.
+#[cold]
+#[inline(never)]
+pub(super) fn apart<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}
+
 /// Translates an ICMPv4 error (RFC 7915 section 4.3).
 ///
 /// # Errors
 /// The packet is not to be sent on; it is unchanged then.
+#[inline(always)]
 pub fn to_v6<P: Packet, H: Host, M: Translator>(
     packet: &mut P,
     host: &mut H,
@@ -164,6 +196,7 @@ pub fn to_v6<P: Packet, H: Host, M: Translator>(
         return Err(Refusal::Slow(Slow::IcmpError));
     }
     let error = Received::read(packet, Unit::V4, &received.transport)?;
+    error.check_reach(packet)?;
     error.verify(packet, &received.transport, Sum::ZERO)?;
     let quote = read_v4(packet, error.quote_at, &error.body, Messages::V4)?;
     let (header, quoted) = (&quote.header, &quote.transport);
@@ -191,6 +224,7 @@ pub fn to_v6<P: Packet, H: Host, M: Translator>(
     let front = Front::new(&error, quoted, ipv6::HEADER, inner.headers_length());
     let plain = front.old_inner == ipv4::HEADER;
     let message = Message::new(&error, &told, Unit::V6, front, plain);
+    message.check_reach(packet)?;
     outer.fields.payload_length = message.length() as u16;
 
     packet.replace_front(quoted.at, message.room(), Family::V6)?;
@@ -213,6 +247,7 @@ pub fn to_v6<P: Packet, H: Host, M: Translator>(
 ///
 /// # Errors
 /// The packet is not to be sent on; it is unchanged then.
+#[inline(always)]
 pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     packet: &mut P,
     host: &mut H,
@@ -225,15 +260,25 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
         return Err(Refusal::Slow(Slow::IcmpError));
     }
     let error = Received::read(packet, Unit::V6, &received.transport)?;
+    error.check_reach(packet)?;
     let removed = Ports::NONE.between(received.header.source(), received.header.destination());
-    let removed = headers_v6::icmpv6_pseudo_header(&removed, received.transport.length);
+    let length = received.transport.length;
+    // Sums are made here, in front of the compiler's eyes, so that addresses need not be kept.
+    let removed = black_box(headers_v6::icmpv6_pseudo_header(&removed, length));
     error.verify(packet, &received.transport, removed)?;
     let quote = read_v6(packet, &error)?;
     let (header, quoted) = (&quote.header, &quote.transport);
+    let (length, headers) = plain_headers(packet, &error, &quote)?;
+    let headers = black_box(headers);
     let old = quoted.tuple(header.source(), header.destination());
+    let old_addresses = black_box(old.address_sum());
     let new = map_back(received.header.destination(), &old, |tuple| {
         mechanism.to_v4(host, Seen::quoted(policy, tuple, quoted))
     })?;
+    let hairpin = mechanism.hairpins(host, instances, old.source, new.source);
+    if hairpin && !P::ABILITIES.hairpins {
+        return Err(Refusal::Slow(Slow::Hairpin));
+    }
     let source = if received.header.source() == old.destination {
         new.destination
     } else {
@@ -250,9 +295,9 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     };
     let told = error::error_to_v4(error.head, quote.fragment.get(), mtus).ok_or(UNTRANSLATABLE)?;
     let front = Front::new(&error, quoted, ipv4::HEADER, ipv4::HEADER);
-    let (length, headers) = plain_headers(packet, &error, &quote)?;
     let plain = front.old_inner == length;
     let message = Message::new(&error, &told, Unit::V4, front, plain);
+    message.check_reach(packet)?;
     outer.total_length = (ipv4::HEADER + message.length()) as u16;
     headers_v4::choose_identification(packet, host, received, &mut outer);
 
@@ -261,13 +306,13 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
         packet.set_words(0, ipv4::Header::from(outer).0)?;
         let inner = ipv4::Header::from(inner);
         packet.set_words(ipv4::HEADER + icmp::HEADER, inner.0)?;
-        let echo = Sum::ZERO - headers_v6::icmpv6_pseudo_header(&old, quoted.length);
-        let adjust = message.adjust(pseudo_header(&old, &new), echo);
+        let echo = Sum::ZERO - headers_v6::icmpv6_pseudo_sum(old_addresses, quoted.length);
+        let adjust = message.adjust(new.address_sum() - old_addresses, echo);
         let change = inner.sum() - (headers + removed);
         message.write(packet, quoted, &new, &adjust, change, Sum::ZERO)
     })()
     .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
-    if !mechanism.hairpins(host, instances, old.source, new.source) {
+    if !hairpin {
         host.count(Counter::Translated6To4);
     }
     Ok(Verdict::whole(Family::V4))
@@ -275,6 +320,7 @@ pub fn to_v4<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
 
 /// Bytes and sum of the quoted headers, as they are there with reserved bits, but for those that go without a
 /// trace: extension headers other than that of a fragment behind the fixed header.
+#[inline(always)]
 fn plain_headers<P: Packet>(
     packet: &P,
     error: &Received,
@@ -301,6 +347,7 @@ struct Front {
 }
 
 impl Front {
+    #[inline(always)]
     fn new(error: &Received, quoted: &Transport, outer: usize, new_inner: usize) -> Self {
         Self {
             outer,
@@ -310,6 +357,7 @@ impl Front {
     }
 
     /// Bytes up to the quoted transport header, after translation.
+    #[inline(always)]
     const fn new_length(&self) -> usize {
         self.outer + icmp::HEADER + self.new_inner
     }
@@ -331,6 +379,7 @@ struct Message {
 
 impl Message {
     /// The message with this header. `plain` says that all of the quoted headers is in the sums.
+    #[inline(always)]
     fn new(error: &Received, told: &ErrorHeader, unit: Unit, front: Front, plain: bool) -> Self {
         let body = error.body;
         let most = match unit {
@@ -354,17 +403,29 @@ impl Message {
         }
     }
 
+    /// Checks that an engine without the bytes in reach need not compute the checksum anew.
+    #[inline(always)]
+    fn check_reach<P: Packet>(&self, packet: &P) -> Result<(), Slow> {
+        if packet.bytes().is_none() && self.whole {
+            return Err(Slow::Checksum);
+        }
+        Ok(())
+    }
+
     /// Bytes of the message.
+    #[inline(always)]
     const fn length(&self) -> usize {
         icmp::HEADER + self.fit.length
     }
 
     /// Bytes of its front and of what is to be between the quoted packet and an extension.
+    #[inline(always)]
     const fn room(&self) -> usize {
         self.front.new_length() + self.fit.padding
     }
 
     /// The changes to the transport header of the quoted packet, with those of its pseudo-headers.
+    #[inline(always)]
     const fn adjust(&self, pseudo: Delta, echo_pseudo: Delta) -> Adjust {
         Adjust {
             pseudo,
@@ -376,6 +437,7 @@ impl Message {
 
     /// Writes the message but for the quoted headers. `change` is that of the sum of all headers; `pseudo` is
     /// the sum of the pseudo-header.
+    #[inline(always)]
     fn write<P: Packet, A>(
         &self,
         packet: &mut P,
@@ -393,6 +455,7 @@ impl Message {
 
     /// Moves the quoted transport bytes over the padding that the front was made longer by, so that it
     /// ends up between the quoted packet and the extension.
+    #[inline(always)]
     fn close_gap<P: Packet>(&self, packet: &mut P) {
         let Self {
             front, body, fit, ..
@@ -413,6 +476,7 @@ impl Message {
     }
 
     /// Writes the ICMP header with its checksum: changed, or computed over the message.
+    #[inline(always)]
     fn write_head<P: Packet>(
         &self,
         packet: &mut P,

@@ -52,7 +52,12 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
         return Err(Refusal::Drop(Counter::ZeroChecksumUdp));
     }
     if transport.content == Content::IcmpError {
-        return quoted::to_v4(packet, host, instances, mechanism, policy, &incoming);
+        if !P::ABILITIES.others || !P::ABILITIES.icmp_errors {
+            return quoted::to_v4(packet, host, instances, mechanism, policy, &incoming);
+        }
+        return quoted::apart(|| {
+            quoted::to_v4(packet, host, instances, mechanism, policy, &incoming)
+        });
     }
     if M::HAS_GATEWAYS && policy.alg.takes(transport) && !packet.is_rewritten() {
         return Err(Refusal::Slow(Slow::Application));

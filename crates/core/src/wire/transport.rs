@@ -35,7 +35,8 @@ pub struct Transport {
 /// Why a transport header cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// The packet is not [plain](crate::packet::Plain), and the engine takes no others.
+    /// The packet is not of those that the engine takes: it is not [plain](crate::packet::Plain), or not an [ICMP
+    /// error](crate::packet::Errors).
     Uncommon,
     /// The packet ends before the header does.
     Truncated,
@@ -114,6 +115,11 @@ impl Transport {
         const SHORT: Unreadable = Unreadable::Malformed;
         let mut transport = Self::continuation(at, length, protocol);
         match protocol {
+            protocol::TCP | protocol::UDP
+                if P::ABILITIES.errors_only() && extent == Extent::Whole =>
+            {
+                return Err(Unreadable::Uncommon);
+            }
             protocol::TCP => {
                 transport.content = Content::Tcp;
                 if extent == Extent::Whole {
@@ -148,22 +154,33 @@ impl Transport {
                 transport.source_port = transport.first.high();
                 transport.destination_port = transport.first.low();
             }
-            _ if !P::ABILITIES.others => return Err(Unreadable::Uncommon),
+            _ if P::ABILITIES.plain_only() => return Err(Unreadable::Uncommon),
             number if number == messages.protocol() => {
                 if length < icmp::HEADER {
                     return Err(SHORT);
                 }
                 let words = packet.words::<2>(at)?;
                 transport.first = words[0];
-                transport.content =
-                    icmp::content(messages, words[0].bytes()[0]).ok_or(Unreadable::IcmpType)?;
+                transport.content = message::<P>(messages, words[0].bytes()[0], extent)?;
                 if let Content::Echo(_) | Content::Query = transport.content {
                     transport.source_port = words[1].high();
                     transport.destination_port = words[1].high();
                 }
             }
+            // It may be an extension header.
+            _ if !P::ABILITIES.others => return Err(Unreadable::Uncommon),
             _ => transport.content = Content::Other,
         }
         Ok(transport)
     }
+}
+
+/// The content of an ICMP message of this type. Where errors alone are taken, it is one, or quoted in one.
+#[inline(always)]
+fn message<P: Packet>(messages: Messages, kind: u8, extent: Extent) -> Result<Content, Unreadable> {
+    let content = icmp::content(messages, kind).ok_or(Unreadable::IcmpType)?;
+    if P::ABILITIES.errors_only() && extent == Extent::Whole && content != Content::IcmpError {
+        return Err(Unreadable::Uncommon);
+    }
+    Ok(content)
 }

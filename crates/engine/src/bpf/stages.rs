@@ -24,6 +24,7 @@ fn takes(slot: Slot, mechanism: &AnyMechanism) -> bool {
         Slot::Softwires => mechanism.stage() == Stage::Softwires,
         Slot::MapT => mechanism.stage() == Stage::MapT,
         Slot::Translation => mechanism.stage() == Stage::Translation,
+        Slot::Errors => mechanism.errors_in_bpf(),
     }
 }
 

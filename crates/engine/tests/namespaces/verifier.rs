@@ -30,7 +30,7 @@ fn verified(mechanisms: [u8; AnyMechanism::KINDS]) -> Vec<(String, u32)> {
         let count = program.info().unwrap().verified_instruction_count();
         counts.push((name.to_owned(), count.unwrap()));
     }
-    assert_eq!(counts.len(), 12);
+    assert_eq!(counts.len(), 14);
     counts
 }
 

@@ -12,6 +12,7 @@ mod bare;
 mod case;
 mod choices;
 mod diff;
+mod errors;
 mod judge;
 mod names;
 mod pcap;
@@ -94,6 +95,12 @@ fn main() -> ExitCode {
             let trial = Trial::test(format!("{engine}::by-command"), move || {
                 run::command_does_the_same(&case, engine).map_err(Failed::from)
             });
+            trials.push(trial.with_ignored_flag(reason.is_some()));
+            let cases = vectors.cases.clone();
+            let trial = Trial::test(
+                format!("{engine}::icmp-errors-without-the-slow-path"),
+                move || errors::check(&cases, engine).map_err(Failed::from),
+            );
             trials.push(trial.with_ignored_flag(reason.is_some()));
         }
         reason

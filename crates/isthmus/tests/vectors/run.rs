@@ -113,6 +113,21 @@ pub(crate) fn command_does_the_same(case: &Case, engine: &str) -> Result<(), Str
     Err(format!("by command: {by_command:?}\nhere: {here:?}"))
 }
 
+/// Runs the packets of a vector that do not depend on choices, and returns what the engine has counted.
+pub(crate) fn counters(case: &Case, engine: &str) -> Result<BTreeMap<String, u64>, String> {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let inputs: Vec<Record> = case
+        .steps
+        .iter()
+        .map(|step| Record {
+            at: step.at,
+            bytes: step.input.bytes.clone(),
+        })
+        .collect();
+    let files = Files::write(folder.path(), &case.configuration, &inputs)?;
+    Ok(files.translate(engine)?.counters)
+}
+
 /// A folder with a configuration, a capture file, and the results.
 struct Files {
     configuration: PathBuf,
