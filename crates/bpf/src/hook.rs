@@ -36,7 +36,7 @@ macro_rules! programs {
             run(context, Stage::Base)
         }
 
-        /// Goes on with a packet of SIIT or NAT64.
+        /// Goes on with a packet of SIIT, NAT64 or NAT44.
         #[unsafe(export_name = concat!("isthmus_", $hook, "_translation"))]
         #[unsafe(link_section = $section)]
         pub extern "C" fn translation(context: *mut $raw) -> $action {
@@ -266,7 +266,7 @@ macro_rules! crossings {
                             };
                         }
                         if !program.is(STAGE) {
-                            return stage::elsewhere::<Device<'_>>(program, STAGE, family);
+                            return stage::elsewhere::<Device<'_>>(program, STAGE);
                         }
                         match family {
                             Family::V4 => $module::v4(context, words, searched, link),

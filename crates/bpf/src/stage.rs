@@ -43,7 +43,7 @@ const fn go_on(stage: Stage) -> i32 {
         Stage::MapT => GO_ON + Slot::MapT as i32,
         Stage::Translation => GO_ON + Slot::Translation as i32,
         Stage::Errors => GO_ON + Slot::Errors as i32,
-        Stage::Base | Stage::UserSpace => GO_ON + Slot::Base as i32,
+        Stage::Base => GO_ON + Slot::Base as i32,
     }
 }
 
@@ -79,18 +79,11 @@ pub(crate) fn next_program(answer: i32) -> Option<u32> {
 /// that takes packets first hands them on; another one finds such a mechanism when the configuration was
 /// changed meanwhile.
 #[inline(always)]
-pub(crate) fn elsewhere<D: Device>(program: Stage, stage: Stage, family: Family) -> i32 {
-    match (program, stage) {
-        (Stage::Base, Stage::UserSpace) => {
-            // The kernel routes it to the user-space engine.
-            maps::count(match family {
-                Family::V4 => Counter::SlowPath,
-                Family::V6 => Counter::NotOurs,
-            });
-            D::PASS
-        }
-        (Stage::Base, _) => go_on(stage),
-        _ => D::PASS,
+pub(crate) fn elsewhere<D: Device>(program: Stage, stage: Stage) -> i32 {
+    if program.is(Stage::Base) {
+        go_on(stage)
+    } else {
+        D::PASS
     }
 }
 
@@ -111,10 +104,6 @@ pub(crate) fn cross<M: Crosses, D: Device>(
     family: Family,
     chosen: &Chosen<'_>,
 ) -> i32 {
-    if M::STAGE.is(Stage::UserSpace) {
-        // No program calls this: nothing of the mechanism gets into the object.
-        return D::PASS;
-    }
     // The verifier does not accept the search for a binding beside all that is not plain in a softwire.
     if M::STAGE.is(Stage::Translation) {
         cross_with::<M, D, Established>(device, route, family, chosen)
@@ -156,7 +145,7 @@ pub(crate) fn cross_plain<M: Crosses, D: Device>(
 /// Whether plain packets of a mechanism have a program of their own.
 #[inline(always)]
 pub(crate) const fn takes_plain<M: Crosses>() -> bool {
-    !M::STAGE.is(Stage::UserSpace) && <M::Crossing as Cross<M>>::LOOKS_AT_TRANSPORT
+    <M::Crossing as Cross<M>>::LOOKS_AT_TRANSPORT
 }
 
 /// Whether packets of a family may be those of a mechanism.

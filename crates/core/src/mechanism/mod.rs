@@ -210,10 +210,10 @@ pub struct PacketV4<F> {
 /// The BPF program that takes a mechanism's packets. Each is as much as the verifier accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The program that takes packets first: [plain](crate::packet::Plain) ones of all mechanisms that BPF programs know,
-    /// and all of tunnels.
+    /// The program that takes packets first: [plain](crate::packet::Plain) ones of all mechanisms, and all of
+    /// tunnels.
     Base,
-    /// The program of SIIT and NAT64.
+    /// The program of SIIT, NAT64 and NAT44.
     Translation,
     /// The program of mechanisms that share IPv4 addresses by softwires.
     Softwires,
@@ -222,8 +222,6 @@ pub enum Stage {
     /// The program that takes [ICMP errors](crate::packet::Errors) after one of the others has refused them: of the
     /// mechanisms that say so by [`ERRORS_IN_BPF`](Mechanism::ERRORS_IN_BPF). It is no mechanism's own.
     Errors,
-    /// None: the mechanism runs in user space only.
-    UserSpace,
 }
 
 impl Stage {
