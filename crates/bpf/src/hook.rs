@@ -134,13 +134,6 @@ macro_rules! programs {
             0
         }
 
-        /// The sum of bytes of the packet, folded, or -1; see [`Device::summed`].
-        #[unsafe(export_name = concat!($hook, "_sum"))]
-        #[inline(never)]
-        pub extern "C" fn sum(context: *mut $raw, at: u32, length: u32) -> i32 {
-            Device::new(&Context::new(context)).summed(at as usize, length as usize)
-        }
-
         /// Whether an IPv4 address is this machine's own; see [`route::is_local`].
         #[unsafe(export_name = concat!($hook, "_is_local"))]
         #[inline(never)]

@@ -12,7 +12,6 @@ use isthmus_core::word::Word;
 
 use crate::ethernet;
 use crate::linear::{Linear, sum_of};
-use crate::tc;
 
 /// Bytes that are made linear: Ethernet, IPv6, a fragment header and TCP with room to spare.
 const LINEAR: u32 = 128;
@@ -56,7 +55,7 @@ impl<'a> Skb<'a> {
 
     /// [`Linear::summed`], of bytes that need not be linear yet.
     #[inline(always)]
-    pub(crate) fn summed(&self, at: usize, length: usize) -> i32 {
+    fn summed(&self, at: usize, length: usize) -> i32 {
         self.linearise_to((ethernet::HEADER + at + length) as u32);
         Linear::summed(self, at, length)
     }
@@ -119,6 +118,13 @@ pub extern "C" fn skb_replace_front(
     }
     Skb::new(&TcContext::new(context)).linearise();
     0
+}
+
+/// The sum of bytes of a packet; see [`Skb::summed`]. A global function: the verifier looks at it once.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn tc_sum(context: *mut __sk_buff, at: u32, length: u32) -> i32 {
+    Skb::new(&TcContext::new(context)).summed(at as usize, length as usize)
 }
 
 impl Linear for Skb<'_> {
@@ -191,6 +197,6 @@ impl Packet for Skb<'_> {
 
     #[inline(always)]
     fn sum(&self, at: usize, length: usize) -> Option<Sum> {
-        sum_of(tc::sum(self.context.skb.skb, at as u32, length as u32))
+        sum_of(tc_sum(self.context.skb.skb, at as u32, length as u32))
     }
 }

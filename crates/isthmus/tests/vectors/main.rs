@@ -91,17 +91,8 @@ fn main() -> ExitCode {
             trials.push(still_missing(engine, &vectors.cases[0]));
         }
         if need == Need::Root {
-            let case = Arc::clone(&vectors.cases[0]);
-            let trial = Trial::test(format!("{engine}::by-command"), move || {
-                run::command_does_the_same(&case, engine).map_err(Failed::from)
-            });
-            trials.push(trial.with_ignored_flag(reason.is_some()));
-            let cases = vectors.cases.clone();
-            let trial = Trial::test(
-                format!("{engine}::icmp-errors-without-the-slow-path"),
-                move || errors::check(&cases, engine).map_err(Failed::from),
-            );
-            trials.push(trial.with_ignored_flag(reason.is_some()));
+            let of_engine = in_the_kernel(engine, &vectors.cases);
+            trials.extend(of_engine.map(|trial| trial.with_ignored_flag(reason.is_some())));
         }
         reason
     });
@@ -124,6 +115,20 @@ fn main() -> ExitCode {
     let conclusion = libtest_mimic::run(&arguments, trials);
     bare::end();
     conclusion.exit_code()
+}
+
+/// What more there is to hold of an engine in the kernel.
+fn in_the_kernel(engine: &'static str, cases: &[Arc<Case>]) -> [Trial; 2] {
+    let (case, cases) = (Arc::clone(&cases[0]), cases.to_vec());
+    [
+        Trial::test(format!("{engine}::by-command"), move || {
+            run::command_does_the_same(&case, engine).map_err(Failed::from)
+        }),
+        Trial::test(
+            format!("{engine}::icmp-errors-without-the-slow-path"),
+            move || errors::check(&cases, engine).map_err(Failed::from),
+        ),
+    ]
 }
 
 /// The vectors that a bare machine cannot run by its design.

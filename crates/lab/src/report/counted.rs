@@ -20,7 +20,7 @@ const WAYS: [&str; 4] = ["-encap", "-decap", "-6to4", "-4to6"];
 const OPENING: &str = "-new-session";
 
 /// The rows of each mechanism, by the beginning of their names. They are of ours, in XDP.
-const ROWS: [(&str, &str); 11] = [
+const ROWS: [(&str, &str); 12] = [
     ("NAT64", "nat64-established"),
     ("SIIT", "siit-"),
     ("6in4", "6in4-"),
@@ -32,6 +32,7 @@ const ROWS: [(&str, &str); 11] = [
     ("MAP-E", "map-e-"),
     ("MAP-T", "map-t-"),
     ("464XLAT", "clat-"),
+    ("NAT44", "nat44-"),
 ];
 
 #[derive(Deserialize)]
