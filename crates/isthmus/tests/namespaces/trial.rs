@@ -42,12 +42,23 @@ fn outside(gateway: &Gateway) -> Value {
     gateway.json("sessions --protocol tcp")["outside-port"].clone()
 }
 
+/// Everything that a gateway could leave behind, but for the numbers of its XDP programs: a change that brings a mechanism
+/// loads others, which also take the packets of the mechanisms before.
+fn left(site: &Site) -> String {
+    let dump = site.net.dump();
+    let mut parts = dump.split("\"prog\":{\"id\":");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |left, part| {
+        left + part.trim_start_matches(|digit: char| digit.is_ascii_digit())
+    })
+}
+
 /// A change that nobody confirms is undone, though the client is long gone; connections live through both.
 fn is_undone(links: &str) {
     let Some((site, gateway)) = Site::with(&format!("{links}{PLAT}")) else {
         return;
     };
-    let before = site.net.dump();
+    let before = left(&site);
     let mut connection = connect(&site);
     exchange(&mut connection, &gateway);
     let port = outside(&gateway);
@@ -59,7 +70,7 @@ fn is_undone(links: &str) {
     assert!(said.contains("instance local added"), "{said}");
     assert!(said.contains("undone at"), "{said}");
     // In force at once.
-    assert_ne!(site.net.dump(), before);
+    assert_ne!(left(&site), before);
     let status = gateway.json("status");
     assert_eq!(status["instances"].as_array().unwrap().len(), 2);
     assert!(status["in-force"]["undone-at"].is_string(), "{status}");
@@ -69,7 +80,7 @@ fn is_undone(links: &str) {
     soon(&gateway, "it is undone", || {
         gateway.json("status")["last-reload"]["outcome"] == "undone"
     });
-    assert_eq!(site.net.dump(), before);
+    assert_eq!(left(&site), before);
     let status = gateway.json("status");
     assert_eq!(status["instances"].as_array().unwrap().len(), 1);
     assert_eq!(status["in-force"]["undone-at"], Value::Null);

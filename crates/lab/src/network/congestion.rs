@@ -21,6 +21,14 @@ pub(super) fn settle() -> Result<()> {
     choose(write_here).map_err(LabError::file(Path::new(FILE)))
 }
 
+/// Returns the machine's algorithm, which links with a line rate keep. Where the queue of such a link overflows, the kernel
+/// joins segments that it sends again, and small ones beat the bound, which has a header for each: by 8 to 14 % at 250 octets
+/// and 10 Mb/s with Reno.
+pub(super) fn of_machine() -> Result<String> {
+    let machine = fs::read_to_string(FILE).map_err(LabError::file(Path::new(FILE)))?;
+    Ok(machine.trim().to_owned())
+}
+
 /// Sets the algorithm of the thread's namespace.
 fn write_here(algorithm: &str) -> io::Result<()> {
     fs::write(FILE, algorithm)

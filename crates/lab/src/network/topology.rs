@@ -8,6 +8,7 @@ use std::{
 use crate::{
     LabError, Result,
     network::{
+        congestion,
         netns::Namespace,
         plan,
         wire::{Cable, Ethernet, Medium, Plug, Wires},
@@ -318,6 +319,10 @@ impl Topology {
             cables.extend(self.connect(&network, index, link)?);
         }
         if !cables.is_empty() {
+            let machine = congestion::of_machine()?;
+            for (_, namespace) in &network.nodes {
+                namespace.sysctl(&[("net.ipv4.tcp_congestion_control", &machine)])?;
+            }
             network.wires = Some(Wires::start(cables)?);
         }
         for node in &self.nodes {
