@@ -51,10 +51,9 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
         transport.ports()
     };
     if transport.content == Content::IcmpError {
-        if !P::ABILITIES.others || !P::ABILITIES.icmp_errors {
-            return quoted::to_v6(packet, host, mechanism, policy, &incoming, hop);
-        }
-        return quoted::apart(|| quoted::to_v6(packet, host, mechanism, policy, &incoming, hop));
+        return quoted::apart::<P, _>(|| {
+            quoted::to_v6(packet, host, mechanism, policy, &incoming, hop)
+        });
     }
     // A gateway that is at hand looks at the packet afterwards.
     let by_others = M::HAS_GATEWAYS && !P::ABILITIES.application_gateways;

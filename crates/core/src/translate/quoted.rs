@@ -171,12 +171,20 @@ fn map_back<A: Copy + PartialEq, B>(
     Ok(map(&old.swapped()).map_err(useless)?.swapped())
 }
 
-/// Does the work of an ICMP error apart from that of the packets around it, which are many more. A BPF program has
-/// no others, and no stack for another function.
-#[cold]
-#[inline(never)]
-pub(super) fn apart<R>(work: impl FnOnce() -> R) -> R {
-    work()
+/// Does the work of an ICMP error, in user space apart from that of the packets around it, which are many more. A BPF
+/// program of errors has no others, and no stack for another function.
+#[inline(always)]
+pub(super) fn apart<P: Packet, R>(work: impl FnOnce() -> R) -> R {
+    #[cold]
+    #[inline(never)]
+    fn elsewhere<R>(work: impl FnOnce() -> R) -> R {
+        work()
+    }
+    if P::ABILITIES.others && P::ABILITIES.icmp_errors {
+        elsewhere(work)
+    } else {
+        work()
+    }
 }
 
 /// Translates an ICMPv4 error (RFC 7915 section 4.3).

@@ -52,10 +52,7 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
         return Err(Refusal::Drop(Counter::ZeroChecksumUdp));
     }
     if transport.content == Content::IcmpError {
-        if !P::ABILITIES.others || !P::ABILITIES.icmp_errors {
-            return quoted::to_v4(packet, host, instances, mechanism, policy, &incoming);
-        }
-        return quoted::apart(|| {
+        return quoted::apart::<P, _>(|| {
             quoted::to_v4(packet, host, instances, mechanism, policy, &incoming)
         });
     }
