@@ -7,10 +7,10 @@ use super::{Hosts, Mechanism, PacketV4, Seen, Stage, stateful};
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
 use crate::host::Host;
-use crate::nat::NatConfig;
+use crate::nat::{self, NatConfig};
 use crate::packet::Family;
 use crate::reason::Counter;
-use crate::verdict::Refusal;
+use crate::verdict::{Refusal, Slow};
 
 /// A stateful translator within IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,15 @@ impl Passage for Nat44 {
     fn pass<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Passed, Refusal> {
         let outbound = self.is_inside(seen.tuple.source);
         let tuple = if outbound {
-            stateful::out(host, &self.nat, V6::default(), seen)?
+            match stateful::out(host, &self.nat, V6::default(), seen) {
+                // The kernel brings no packet to an address of its own to user space.
+                Err(Refusal::Slow(Slow::Session))
+                    if nat::is_for_others::<H, H::Effort>(host, seen.tuple.destination) =>
+                {
+                    return Err(Refusal::Slow(Slow::Own));
+                }
+                out => out?,
+            }
         } else {
             stateful::back(host, &self.nat, seen)?.0
         };

@@ -1,6 +1,7 @@
 //! A NAT within IPv4 in the kernel's engines: no packet takes the slow path.
 
 use std::net::UdpSocket;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -10,6 +11,9 @@ use crate::gateway::Gateway;
 use crate::site::{HOME, Site, both_links};
 
 const SERVER: &str = "192.0.2.2";
+/// The gateway's address on that side, and a host on the other one.
+const GATEWAY: &str = "192.0.2.1";
+const HOST: &str = "192.168.7.2";
 /// An address of the pool.
 const POOL: &str = "203.0.113.40";
 
@@ -95,4 +99,41 @@ fn strangers_cost_one_look_in_xdp() {
 #[test]
 fn strangers_cost_one_look_in_tc() {
     strangers_cost_one_look("tc");
+}
+
+/// What the gateway has itself is no destination outside: a host reaches it at its address there as its own, without a session.
+fn the_gateway_is_reached(engine: &str) {
+    let Some((site, gateway)) = begin(engine) else {
+        return;
+    };
+    let listen = || UdpSocket::bind((GATEWAY, 7000)).unwrap();
+    let listener = site.net.enter("gateway", listen);
+    let patience = Some(Duration::from_secs(2));
+    listener.set_read_timeout(patience).unwrap();
+    let rose = more(&gateway, ["session-created"], || {
+        site.net.enter("host", || {
+            let socket = UdpSocket::bind((HOST, 0)).unwrap();
+            socket.send_to(b"gateway", (GATEWAY, 7000)).unwrap();
+        });
+        let (_, from) = listener.recv_from(&mut [0; 16]).unwrap();
+        assert_eq!(from.ip().to_string(), HOST, "{}", gateway.log());
+        assert!(site.net.pings(GATEWAY), "{}", gateway.log());
+    });
+    assert_eq!(rose, [0]);
+    assert!(gateway.stop().success());
+}
+
+#[test]
+fn the_gateway_is_reached_in_user_space() {
+    the_gateway_is_reached("user");
+}
+
+#[test]
+fn the_gateway_is_reached_in_xdp() {
+    the_gateway_is_reached("xdp");
+}
+
+#[test]
+fn the_gateway_is_reached_in_tc() {
+    the_gateway_is_reached("tc");
 }
