@@ -117,7 +117,7 @@ fn main() -> ExitCode {
     conclusion.exit_code()
 }
 
-/// What more there is to hold of an engine in the kernel.
+/// More that is to hold of an engine in the kernel.
 fn in_the_kernel(engine: &'static str, cases: &[Arc<Case>]) -> [Trial; 2] {
     let (case, cases) = (Arc::clone(&cases[0]), cases.to_vec());
     [

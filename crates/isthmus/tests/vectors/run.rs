@@ -97,15 +97,7 @@ pub(crate) fn run(case: &Case, engine: &str) -> Result<(), String> {
 /// The program does this itself, in place of these tests.
 pub(crate) fn command_does_the_same(case: &Case, engine: &str) -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let inputs: Vec<Record> = case
-        .steps
-        .iter()
-        .map(|step| Record {
-            at: step.at,
-            bytes: step.input.bytes.clone(),
-        })
-        .collect();
-    let files = Files::write(folder.path(), &case.configuration, &inputs)?;
+    let files = Files::of(folder.path(), case)?;
     let (by_command, here) = (files.by_command(engine)?, files.translate(engine)?);
     if by_command == here {
         return Ok(());
@@ -116,15 +108,7 @@ pub(crate) fn command_does_the_same(case: &Case, engine: &str) -> Result<(), Str
 /// Runs the packets of a vector that do not depend on choices, and returns what the engine has counted.
 pub(crate) fn counters(case: &Case, engine: &str) -> Result<BTreeMap<String, u64>, String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let inputs: Vec<Record> = case
-        .steps
-        .iter()
-        .map(|step| Record {
-            at: step.at,
-            bytes: step.input.bytes.clone(),
-        })
-        .collect();
-    let files = Files::write(folder.path(), &case.configuration, &inputs)?;
+    let files = Files::of(folder.path(), case)?;
     Ok(files.translate(engine)?.counters)
 }
 
@@ -137,6 +121,19 @@ struct Files {
 }
 
 impl Files {
+    /// Writes the packets of a vector as they stand there, without choices.
+    fn of(folder: &Path, case: &Case) -> Result<Self, String> {
+        let inputs: Vec<Record> = case
+            .steps
+            .iter()
+            .map(|step| Record {
+                at: step.at,
+                bytes: step.input.bytes.clone(),
+            })
+            .collect();
+        Self::write(folder, &case.configuration, &inputs)
+    }
+
     fn write(folder: &Path, text: &str, inputs: &[Record]) -> Result<Self, String> {
         let files = Self {
             configuration: folder.join("vector.toml"),
