@@ -275,7 +275,7 @@ fn a_made_up_reset_does_not_end_a_connection() {
     victim.is_told(2);
 }
 
-/// What is changed is remembered, so that a datagram of 64 KB made of fragments would cost as much memory twice.
+/// A segment that is changed is remembered, so that a datagram of 64 KB made of fragments would cost as much memory twice.
 #[test]
 fn a_segment_that_no_link_carries_passes_as_it_is() {
     let applications = &Applications::default();

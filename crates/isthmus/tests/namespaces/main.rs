@@ -42,13 +42,13 @@ mod trial;
 mod vlan;
 mod who;
 
-use crate::gateway::Gateway;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use gateway::Gateway;
 use isthmus_lab::network::process;
 use serde_json::Value;
 use site::{HOME, PLAT, Site, both_links};
@@ -581,16 +581,19 @@ fn no_packet_is_lost_while_programs_are_loaded_anew() {
     assert!(site.net.pings(SERVER), "{}", gateway.log());
     let program = || site.net.program("gateway", "tos").unwrap();
     let before = program();
-    pinged_throughout(&site, &gateway, || {
+    let pings = pinged_throughout(&site, &gateway, || {
         site.configure(&format!("{links}{MORE}{PLAT}"));
-        gateway.client("reload");
+        let reload = gateway.client("reload");
+        assert!(reload.status.success(), "{reload:?}");
     });
+    assert!(pings > 0);
     let between = program();
     assert_ne!(between, before);
     // They know the first mechanism still.
     pinged_throughout(&site, &gateway, || {
         site.configure(&format!("{links}{PLAT}"));
-        gateway.client("reload");
+        let reload = gateway.client("reload");
+        assert!(reload.status.success(), "{reload:?}");
     });
     assert_eq!(program(), between);
     assert!(gateway.stop().success());
