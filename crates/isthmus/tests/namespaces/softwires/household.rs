@@ -18,6 +18,8 @@ use crate::net::text;
 const RATE: u32 = 10_000;
 /// A second's worth of flows has come before anything is asked.
 const SETTLE: Duration = Duration::from_secs(1);
+/// The counter of flows for which no port was left.
+const EXHAUSTED: &str = "pool-exhausted";
 /// The attacker, which sends from the link of the victim.
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 77);
 /// Where nobody answers (RFC 2544 appendix C.2.2).
@@ -75,12 +77,15 @@ impl Outcome {
     }
 }
 
-/// Runs the pings of the victim beside the attack.
-fn beside(net: &Net, ce: &Gateway, pings: impl FnOnce() -> f64) -> Outcome {
+/// Runs the pings of the victim beside the attack, once no port is left if `full`.
+fn beside(net: &Net, ce: &Gateway, full: bool, pings: impl FnOnce() -> f64) -> Outcome {
     let packets: Packets = Arc::new(flows);
     let rate = Rate::PerSecond(RATE);
     let flood = Flood::start(&net.client, &packets, 0, rate).unwrap();
     std::thread::sleep(SETTLE);
+    if full {
+        ce.wait_until(|ce| crate::counted(&ce.json("counters"), EXHAUSTED) > 0);
+    }
     let count = || {
         let counters = ce.json("counters");
         ["subscriber-rate", "slow-path"].map(|name| crate::counted(&counters, name) as f64)
@@ -132,9 +137,9 @@ fn runs(row: &Mechanism, engine: &str, new: bool) {
     let server = row.server.address;
     // The first packets wait for neighbours.
     traffic::pings(net.hosts(), server, 56).unwrap();
-    let outcome = beside(&net, &ce, || answered(&net, server, 100, new));
+    let outcome = beside(&net, &ce, !new, || answered(&net, server, 100, new));
     outcome.held(&text(&ce.client("counters")));
-    let exhausted = crate::counted(&ce.json("counters"), "pool-exhausted");
+    let exhausted = crate::counted(&ce.json("counters"), EXHAUSTED);
     assert_eq!(exhausted > 0, !new, "{exhausted}");
     assert!(ce.stop().success() && br.stop().success());
 }
