@@ -172,6 +172,11 @@ impl<S: Effort, E: Egress, L: LastSearch> Host for Services<S, E, L> {
     }
 
     #[inline(always)]
+    fn obscure<'a>(&self, words: &'a [[u64; 4]; 2]) -> &'a [[u64; 4]; 2] {
+        maps::obscure(words)
+    }
+
+    #[inline(always)]
     fn select(&mut self, instance: u32) {
         self.row = counts::of_instance(instance);
     }

@@ -138,6 +138,13 @@ pub trait Host {
     /// A random number. It is repeatable if the user gave a seed.
     fn random(&mut self) -> u32;
 
+    /// Puts words where the verifier of BPF no longer knows what they may be, and where they take no stack. It goes
+    /// through what comes next once then, and not for each way that led here. They stay until the next call.
+    #[inline(always)]
+    fn obscure<'a>(&self, words: &'a [[u64; 4]; 2]) -> &'a [[u64; 4]; 2] {
+        words
+    }
+
     /// Sets the instance that the packet belongs to. Counters are its from here on.
     fn select(&mut self, instance: u32);
 
