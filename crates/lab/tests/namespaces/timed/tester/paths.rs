@@ -65,7 +65,8 @@ fn a_path_without_a_fault() {
 }
 
 /// Batches are long from 500 kfps on: a delay is that of the path below and above, as each frame leaves alone. Frames that
-/// leave in batches show that the test could fail. Other work on the machine delays frames, but not in each trial.
+/// leave in batches show that the test could fail. Other work on the machine delays frames, but not in each trial: the
+/// least of them is looked for longer where it does.
 #[test]
 fn a_delay_does_not_depend_on_the_length_of_batches() {
     alone(|| {
@@ -73,17 +74,21 @@ fn a_delay_does_not_depend_on_the_length_of_batches() {
         let tester = path.tester();
         let mut single = [f64::INFINITY; 2];
         let mut batches = [f64::INFINITY; 2];
-        for _ in 0..20 {
+        let ratio = |[slow, fast]: [f64; 2]| fast / slow;
+        let alike = |single| (0.9..=1.1).contains(&ratio(single));
+        for round in 1..=80 {
             for (place, rate) in [490e3, 510e3].into_iter().enumerate() {
                 let trial = frames(rate, 20_000);
                 let median = |result| only(result).delay.unwrap().median;
                 single[place] = single[place].min(median(tester.time(&trial)?));
                 batches[place] = batches[place].min(median(tester.run(&trial)?));
             }
+            if round >= 20 && alike(single) {
+                break;
+            }
         }
-        let ratio = |[slow, fast]: [f64; 2]| fast / slow;
         println!("each frame: {single:?}; in batches: {batches:?}");
-        assert!((0.9..=1.1).contains(&ratio(single)), "{single:?}");
+        assert!(alike(single), "{single:?}");
         assert!(ratio(batches) > 1.5, "{batches:?}");
         Ok(())
     });
