@@ -172,8 +172,9 @@ impl<S: Effort, E: Egress, L: LastSearch> Host for Services<S, E, L> {
     }
 
     #[inline(always)]
-    fn obscure<'a>(&self, words: &'a [[u64; 4]; 2]) -> &'a [[u64; 4]; 2] {
-        maps::obscure(words)
+    fn obscure<const N: usize>(&self, words: [u64; N]) -> [u64; N] {
+        let zero = self.kept().map_or(0, Kept::zero);
+        words.map(|word| word ^ zero)
     }
 
     #[inline(always)]

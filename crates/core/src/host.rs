@@ -138,10 +138,10 @@ pub trait Host {
     /// A random number. It is repeatable if the user gave a seed.
     fn random(&mut self) -> u32;
 
-    /// Puts words where the verifier of BPF no longer knows what they may be, and where they take no stack. It goes
-    /// through what comes next once then, and not for each way that led here. They stay until the next call.
+    /// The same words, of which the verifier of BPF knows nothing any more. It goes through code again for each set of
+    /// values that it knows, and now no longer for each way that led to these words.
     #[inline(always)]
-    fn obscure<'a>(&self, words: &'a [[u64; 4]; 2]) -> &'a [[u64; 4]; 2] {
+    fn obscure<const N: usize>(&self, words: [u64; N]) -> [u64; N] {
         words
     }
 

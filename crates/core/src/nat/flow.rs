@@ -25,26 +25,14 @@ use super::subscriber;
 use super::tcp::Side;
 use super::traffic;
 
-/// A packet for which a session may have to be made: the key of its session, the hash of the key, and the payload of the
-/// session to make, 0 if the packet cannot open one.
-#[derive(Clone, Copy)]
-struct Opening<'a>(&'a [[u64; 4]; 2]);
-
-impl Opening<'_> {
-    #[inline(always)]
-    const fn key(&self) -> &[u64; 4] {
-        &self.0[0]
-    }
-
-    #[inline(always)]
-    const fn hash(&self) -> u64 {
-        self.0[1][0]
-    }
-
-    #[inline(always)]
-    const fn payload(&self) -> u64 {
-        self.0[1][1]
-    }
+/// A packet for which a session may have to be made.
+struct Opening {
+    /// The key of its session.
+    key: [u64; 4],
+    /// The hash of the key.
+    hash: u64,
+    /// The payload of the session to make; 0 if the packet cannot open one.
+    payload: u64,
 }
 
 /// The outside endpoint for a packet from `inside` to `remote`, with everything that goes with
@@ -85,9 +73,15 @@ pub fn outbound<H: Host, E: Effort>(
     if !E::OPENS {
         return Err(Refusal::Slow(Slow::Session));
     }
-    let words = [key, [hash, payload(cfg, now, transport), 0, 0]];
-    let opening = Opening(host.obscure(&words));
-    let line = open::<H, E>(host, cfg, opening).get_line()?;
+    let [a, b, c, d] = key;
+    let [a, b, c, d, hash, payload] =
+        host.obscure([a, b, c, d, hash, payload(cfg, now, transport)]);
+    let opening = Opening {
+        key: [a, b, c, d],
+        hash,
+        payload,
+    };
+    let line = open::<H, E>(host, cfg, &opening).get_line()?;
     match Slot::at(host.state(), line) {
         Some(slot) => Ok(Endpoint4::from_word(slot.word(OUTSIDE))),
         None => Err(Cause::Contention.into()),
@@ -185,11 +179,11 @@ fn payload(cfg: &NatConfig, now: Instant, transport: Transport) -> u64 {
 /// that of the session, or of the binding for a TCP segment that cannot open a session (RFC 6146
 /// section 3.5.2.2, CLOSED: "any other packet").
 #[inline(never)]
-fn open<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, opening: Opening<'_>) -> Outcome {
-    let Some(inside) = opening.key().first_chunk::<3>() else {
+fn open<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, opening: &Opening) -> Outcome {
+    let Some(inside) = opening.key.first_chunk::<3>() else {
         return Outcome::no(Cause::NoBinding);
     };
-    if opening.payload() == 0 {
+    if opening.payload == 0 {
         return match binding::present(host.state(), cfg, inside).get_line() {
             Ok(line) => Outcome::line(line),
             Err(_) => Outcome::no(Cause::NotSyn),
@@ -270,12 +264,7 @@ fn permitted<M: Memory + ?Sized>(
 /// has it then. The answer is the slot line of the session. In line: Linux 6.1 counts at least 32 bytes of stack
 /// for a frame of its own, and there are 512.
 #[inline(always)]
-fn establish<H: Host>(
-    host: &mut H,
-    cfg: &NatConfig,
-    opening: Opening<'_>,
-    binding: u32,
-) -> Outcome {
+fn establish<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u32) -> Outcome {
     let mut outcome = resume(host, cfg, opening);
     if matches!(outcome.get(), Err(Cause::NoBinding)) {
         outcome = insert(host, cfg, opening, binding);
@@ -298,14 +287,14 @@ fn establish<H: Host>(
 /// Takes up a session that is there already: made since we looked, or expired and not yet swept;
 /// it has its own reference to its binding. [`Cause::NoBinding`] if there is none.
 #[inline(never)]
-fn resume<H: Host>(host: &H, cfg: &NatConfig, opening: Opening<'_>) -> Outcome {
+fn resume<H: Host>(host: &H, cfg: &NatConfig, opening: &Opening) -> Outcome {
     let sessions = &cfg.layout.sessions;
-    let Some((position, slot)) = sessions.find(host.state(), opening.hash(), opening.key()) else {
+    let Some((position, slot)) = sessions.find(host.state(), opening.hash, &opening.key) else {
         return Outcome::no(Cause::NoBinding);
     };
     let now = host.now();
     let expired = Status::of(slot.life).at(&cfg.timers, now).expired(now);
-    if expired && !session::revive(&slot, opening.payload()) {
+    if expired && !session::revive(&slot, opening.payload) {
         return Outcome::no(Cause::Contention);
     }
     Outcome::line(sessions.line_of(position))
@@ -313,7 +302,7 @@ fn resume<H: Host>(host: &H, cfg: &NatConfig, opening: Opening<'_>) -> Outcome {
 
 /// Makes a new session, found from both sides, if there is room for one more.
 #[inline(never)]
-fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: Opening<'_>, binding: u32) -> Outcome {
+fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u32) -> Outcome {
     let memory = host.state();
     let Some(bound) = Slot::at(memory, binding) else {
         return Outcome::no(Cause::Contention);
@@ -346,13 +335,13 @@ fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: Opening<'_>, binding:
 fn write<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
-    opening: Opening<'_>,
+    opening: &Opening,
     binding: u32,
     (outside, now): (u64, Instant),
 ) -> Outcome {
-    let key = opening.key();
+    let key = &opening.key;
     let sessions = &cfg.layout.sessions;
-    let position = match sessions.reserve(memory, opening.hash()) {
+    let position = match sessions.reserve(memory, opening.hash) {
         Ok(position) => position,
         Err(refused) => {
             return cfg
@@ -385,6 +374,6 @@ fn write<M: Memory + ?Sized>(
             .bound
             .no_place(memory, Counted::Sessions, refused);
     }
-    sessions.publish(memory, draft, position, opening.hash(), opening.payload());
+    sessions.publish(memory, draft, position, opening.hash, opening.payload);
     Outcome::line(sessions.line_of(position))
 }

@@ -28,7 +28,7 @@ use crate::keeper::Keeper;
 use crate::sys;
 
 /// The maps of the object, without those of constants and variables.
-pub(super) const MAPS: [&str; 18] = [
+pub(super) const MAPS: [&str; 17] = [
     STATE,
     RULES,
     INSTANCES,
@@ -44,7 +44,6 @@ pub(super) const MAPS: [&str; 18] = [
     Hook::Xdp.array(),
     Hook::Tc.array(),
     "KEPT",
-    "OBSCURED",
     "FIB_LOOKUP",
     "NEXT_HOPS",
 ];
