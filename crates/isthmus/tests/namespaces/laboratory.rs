@@ -218,19 +218,45 @@ const LITERAL: &str = "IPv4 literal";
 const IPV4_ONLY: &str = "IPv4-only program";
 const UNASKED: &str = "unasked from outside";
 
-/// Runs a short experiment. Returns the points of each subject, in the order of the names.
-fn points_of<const N: usize>(experiment: &str, subjects: [&str; N]) -> [Vec<Point>; N] {
+/// Runs a short experiment. Returns the points of each subject, in the order of the names, or nothing where the
+/// machine had so much other work that a trial is void.
+fn points_of<const N: usize>(experiment: &str, subjects: [&str; N]) -> Option<[Vec<Point>; N]> {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    let directory = measure(&[experiment], &subjects, &run);
-    subjects.map(|subject| {
+    let output = run_all(&[experiment], &subjects, &run);
+    let status = output.status;
+    assert!(
+        status.success() || status.code() == NOT_ALL_MEASURED,
+        "{}",
+        said(&output)
+    );
+    let directory = Directory::open(&run).unwrap();
+    let mut points = Vec::new();
+    for subject in subjects {
         let mut trials = directory.trials();
         let found = trials.find(|trial| trial.planned.subject == subject);
         match &found.unwrap().outcome {
-            Outcome::Measured(points) => points.clone(),
-            other => panic!("{subject}: {other:?}"),
+            Outcome::Measured(measured) => points.push(measured.clone()),
+            Outcome::Void(why) => {
+                eprintln!("{subject} is void: {why}");
+                return None;
+            }
+            Outcome::NotRun(why) => panic!("{subject}: {why}"),
         }
-    })
+    }
+    Some(points.try_into().unwrap())
+}
+
+/// The first points that a machine with other work lets be measured, in three turns.
+fn points_in_turns<const N: usize>(
+    experiment: &str,
+    subjects: [&str; N],
+) -> Option<[Vec<Point>; N]> {
+    let points = (0..3).find_map(|_| points_of(experiment, subjects));
+    if points.is_none() {
+        eprintln!("skipped: this machine is too busy: a trial of each turn is void");
+    }
+    points
 }
 
 #[test]
@@ -241,7 +267,8 @@ fn applications_work_where_the_rfcs_say_so() {
     let all = points_of(
         "paper-002/applications",
         FAILING.map(|(subject, _)| subject),
-    );
+    )
+    .expect("that an application works depends on no clock");
     for ((subject, failing), points) in FAILING.into_iter().zip(all) {
         assert_eq!(points.len(), 16);
         let failed: Vec<_> = points.iter().filter(|point| point.value < 1.0).collect();
@@ -415,7 +442,10 @@ mod timed {
             return;
         }
         let subjects = ["native-ipv6", "siit-isthmus-xdp", "siit-isthmus-user"];
-        let [native, xdp, user] = points_of("paper-002/cost", subjects).map(|points| {
+        let Some(points) = points_in_turns("paper-002/cost", subjects) else {
+            return;
+        };
+        let [native, xdp, user] = points.map(|points| {
             let of_100 = points.into_iter().filter(|point| point.at == 100.0);
             of_100
                 .map(|point| (point.series, point.value))
