@@ -46,9 +46,9 @@ pub trait Effort: Copy + Default {
     const OPENS: bool = true;
     /// Whether it lets packets from outside in that have a binding and no session.
     const ADMITS: bool = true;
-    /// Whether it keeps account of subscribers: their limits and port blocks. The verifier of BPF does not
-    /// accept so much, so that where there is such an account, user space makes the sessions.
-    const ACCOUNTS: bool = false;
+    /// Whether it looks through all of a pool, and gives subscribers further blocks of ports. The verifier of BPF does
+    /// not accept so much: what a short look does not find there, user space looks for.
+    const THOROUGH: bool = false;
     /// Whether a pool may be a set of ports, as that of a CE is. User space knows them anyway.
     const PORT_SETS: bool = false;
 }
@@ -96,7 +96,7 @@ impl Effort for BoundedInSet {
 pub struct Thorough;
 
 impl Effort for Thorough {
-    const ACCOUNTS: bool = true;
+    const THOROUGH: bool = true;
 }
 
 /// The services of an engine, for the time of one packet.

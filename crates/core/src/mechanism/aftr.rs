@@ -91,7 +91,7 @@ impl SharesV4 for Aftr {
     ) -> Result<Passed, Refusal> {
         // A packet for the AFTR itself never has a session, so that other engines hand it on without
         // a rule of their own.
-        if H::Effort::ACCOUNTS && seen.part == Part::Outer && seen.tuple.destination == OWN {
+        if H::Effort::THOROUGH && seen.part == Part::Outer && seen.tuple.destination == OWN {
             return Err(Refusal::Slow(Slow::Own));
         }
         let tuple = stateful::out(host, &self.nat, ends.source, seen)?;

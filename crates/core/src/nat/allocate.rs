@@ -7,6 +7,7 @@ use crate::address::port_set::PortSet;
 use crate::host::Effort;
 use crate::table::{Memory, Position, Slot, prf};
 use crate::time::Instant;
+use crate::word::Word;
 
 use super::config::{Blocks, NatConfig, Pooling};
 use super::endpoint::{Endpoint4, Protocol};
@@ -44,8 +45,8 @@ pub(super) fn allocate<M: Memory + ?Sized, E: Effort>(
         like: (inside[2] >> 16) as u16,
         owner,
     };
-    if !E::ACCOUNTS {
-        return brief::<_, E>(memory, cfg, number, random, space);
+    if !E::THOROUGH {
+        return brief::<_, E>(memory, cfg, (inside, line), (number, random), space);
     }
     let mut search = Search {
         memory,
@@ -58,29 +59,69 @@ pub(super) fn allocate<M: Memory + ?Sized, E: Effort>(
     search.thorough(line)
 }
 
-/// A few ports of the first address, for the programs of BPF: their verifier has looked at enough by now.
+/// A few ports of the first address, or of the block that the subscriber got last, for the programs of BPF: their
+/// verifier has looked at enough by now.
 #[inline(always)]
 fn brief<M: Memory + ?Sized, E: Effort>(
     memory: &M,
     cfg: &NatConfig,
-    number: u32,
-    random: u32,
+    (inside, line): (&[u64; 3], u32),
+    (number, random): (u32, u32),
     mut space: Space,
 ) -> Outcome {
-    // The other policies are searched as a whole.
-    let set = match cfg.blocks {
-        Blocks::None => PortSet::WHOLE,
-        Blocks::PortSet if E::PORT_SETS => cfg.pool.port_set(),
-        _ => return Outcome::no(Cause::GaveUp),
-    };
-    if space.at_address(cfg, number).is_none() {
+    let nearest = nearest::<M, E>(memory, cfg, inside, line, number);
+    if nearest == 0 {
         return Outcome::no(Cause::GaveUp);
     }
+    space.set_range(nearest);
+    let set = match cfg.blocks {
+        Blocks::PortSet if E::PORT_SETS => cfg.pool.port_set(),
+        _ => PortSet::WHOLE,
+    };
     let outcome = space.claim_alike(memory, cfg, set, random);
+    if outcome.get().is_err() {
+        subscriber::drop_use(memory, cfg, line, space.address, space.low);
+    }
     match outcome.get() {
         Err(Cause::Exhausted) => Outcome::no(Cause::GaveUp),
         _ => outcome,
     }
+}
+
+/// The range of ports in which [`brief`] looks, as a word; 0 if there is none. A use of a block is counted. In a
+/// function of its own, so that the verifier goes through what follows once, and not for each policy.
+#[inline(never)]
+fn nearest<M: Memory + ?Sized, E: Effort>(
+    memory: &M,
+    cfg: &NatConfig,
+    inside: &[u64; 3],
+    line: u32,
+    number: u32,
+) -> u64 {
+    match cfg.blocks {
+        Blocks::PortSet if !E::PORT_SETS => 0,
+        Blocks::None | Blocks::PortSet => cfg
+            .pool
+            .nth(number)
+            .map_or(0, |(address, low, high)| range(address, low, high)),
+        Blocks::Deterministic(rule) => rule
+            .block_of(&cfg.pool, inside)
+            .map_or(0, |(address, first)| block(address, first, rule.size)),
+        Blocks::Dynamic { size, .. } => subscriber::use_latest_block(memory, line)
+            .map_or(0, |owned| block(owned.address(), owned.first(), size)),
+    }
+}
+
+/// An address and a range of its ports in a word; 0 is none, because no pool has the port 0 of 0.0.0.0.
+#[inline(always)]
+const fn range(address: V4, low: u16, high: u16) -> u64 {
+    (address.0.0 as u64) << 32 | (low as u64) << 16 | high as u64
+}
+
+/// [`range`] of a block of `size` ports.
+#[inline(always)]
+const fn block(address: V4, first: u16, size: u16) -> u64 {
+    range(address, first, first.wrapping_add(size.wrapping_sub(1)))
 }
 
 /// The name of a search in all addresses that an inside endpoint may get a port of. If these are all of the pool,
@@ -145,12 +186,18 @@ impl Space {
         Some(())
     }
 
+    /// The ports of a [`range`].
+    #[inline(always)]
+    fn set_range(&mut self, range: u64) {
+        self.address = V4(Word((range >> 32) as u32));
+        self.low = (range >> 16) as u16;
+        self.high = range as u16;
+    }
+
     /// The ports of a block.
     #[inline(always)]
     fn in_block(&mut self, owned: Owned, size: u16) {
-        self.address = owned.address();
-        self.low = owned.first();
-        self.high = owned.first().wrapping_add(size.wrapping_sub(1));
+        self.set_range(block(owned.address(), owned.first(), size));
     }
 
     /// The ports that RFC 7422 calculates for a subscriber.
@@ -160,9 +207,7 @@ impl Space {
             return None;
         };
         let (address, first) = rule.block_of(&cfg.pool, inside)?;
-        self.address = address;
-        self.low = first;
-        self.high = first.wrapping_add(rule.size.wrapping_sub(1));
+        self.set_range(block(address, first, rule.size));
         Some(())
     }
 }

@@ -1,11 +1,9 @@
 //! The binding information base (RFC 6146 section 3.1): entries, their count of sessions, and how
 //! they come into being.
 
-use core::hint::black_box;
-
 use crate::host::{Effort, Host};
 use crate::reason::Counter;
-use crate::table::{Memory, Slot, hash};
+use crate::table::{Memory, Refused, Slot, hash};
 use crate::time::Instant;
 
 use super::allocate::allocate;
@@ -197,15 +195,11 @@ fn find_and_hold<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64;
 /// Makes a binding with one reference, the caller's, if there is room for one more.
 #[inline(always)]
 fn make<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
-    if !E::ACCOUNTS && subscriber::tracked(cfg) {
-        return Outcome::no(Cause::GaveUp);
-    }
     let bound = &cfg.layout.bound;
     if !bound.take(host.state(), Counted::Bindings, Claim::Flow) {
         return Outcome::no(Cause::Full);
     }
-    let now = host.now();
-    let outcome = write::<_, E>(host.state(), cfg, inside, now);
+    let outcome = write::<H, E>(host, cfg, inside);
     match outcome.get() {
         Ok(_) => host.count(Counter::BindingCreated),
         Err(_) => bound.give(host.state(), Counted::Bindings),
@@ -213,62 +207,88 @@ fn make<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) ->
     outcome
 }
 
-/// [`make`], without the counts.
+/// [`make`], without the counts. In steps side by side rather than one within the other: a chain of calls has 512 bytes
+/// of stack in BPF.
+#[inline(always)]
+fn write<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
+    let now = host.now();
+    let memory = host.state();
+    let mut outcome = enroll(memory, cfg, inside);
+    if let Ok(subscriber) = outcome.get_line() {
+        outcome = begin(memory, cfg, inside, subscriber);
+        if let Ok(line) = outcome.get_line() {
+            let position = cfg.layout.bindings.position_of(line);
+            outcome = allocate::<_, E>(memory, cfg, inside, now, position, subscriber);
+            outcome = match outcome.get() {
+                Ok(outside) => finish(memory, cfg, inside, line, outside, now),
+                Err(_) => {
+                    cfg.layout.bindings.release(memory, position);
+                    outcome
+                }
+            };
+        }
+        if outcome.get().is_err() {
+            subscriber::drop_binding(memory, cfg, subscriber);
+        }
+    }
+    outcome
+}
+
+/// Reserves a slot for the binding of an inside endpoint, whose subscriber has this slot line. The result is the slot line
+/// of the binding.
 #[inline(never)]
-fn write<M: Memory + ?Sized, E: Effort>(
+fn begin<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     inside: &[u64; 3],
+    subscriber: u32,
+) -> Outcome {
+    let bindings = &cfg.layout.bindings;
+    let no_place = |refused| {
+        let bound = &cfg.layout.bound;
+        bound.no_place(memory, Counted::Bindings, refused)
+    };
+    let position = match bindings.reserve(memory, hash(&cfg.seed, inside)) {
+        Ok(position) => position,
+        Err(refused) => return no_place(refused),
+    };
+    let Some(draft) = bindings.draft(memory, position) else {
+        return no_place(Refused::Full);
+    };
+    draft.write(0, inside);
+    draft.write(SUBSCRIBER, &[u64::from(subscriber)]);
+    Outcome::line(bindings.line_of(position))
+}
+
+/// Makes the slot that was begun a binding with this outside endpoint. The result is its line.
+#[inline(never)]
+fn finish<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    inside: &[u64; 3],
+    line: u32,
+    outside: u64,
     now: Instant,
 ) -> Outcome {
     let bindings = &cfg.layout.bindings;
-    let hash = hash(&cfg.seed, inside);
-    let position = match bindings.reserve(memory, hash) {
-        Ok(position) => position,
-        Err(refused) => {
-            return cfg
-                .layout
-                .bound
-                .no_place(memory, Counted::Bindings, refused);
-        }
+    let position = bindings.position_of(line);
+    let Some(draft) = bindings.draft(memory, position) else {
+        return Outcome::no(Cause::Full);
     };
-    bindings.touch(memory, position);
-    let subscriber = match enroll::<M, E>(memory, cfg, inside).get_line() {
-        Ok(line) => line,
-        Err(cause) => {
-            bindings.release(memory, position);
-            return Outcome::no(cause);
-        }
-    };
-    let outcome = allocate::<M, E>(memory, cfg, inside, now, position, subscriber);
-    // Read again: to keep it takes stack, and Linux 6.1 counts no more than 64 bytes for this function.
-    let bindings = &black_box(cfg).layout.bindings;
-    match (outcome.get(), bindings.draft(memory, position)) {
-        (Ok(outside), Some(draft)) => {
-            draft.write(0, inside);
-            draft.write(SUBSCRIBER, &[u64::from(subscriber), outside, 0, now.0]);
-            bindings.publish(memory, draft, position, hash, 1);
-            Outcome::line(bindings.line_of(position))
-        }
-        _ => {
-            if E::ACCOUNTS {
-                subscriber::drop_binding(memory, cfg, subscriber);
-            }
-            bindings.release(memory, position);
-            outcome
-        }
-    }
+    draft.write(OUTSIDE, &[outside, 0, now.0]);
+    bindings.publish(memory, draft, position, hash(&cfg.seed, inside), 1);
+    Outcome::line(line)
 }
 
 /// The subscriber of a new binding, with the binding counted; [`NO_SUBSCRIBER`] if there is no
 /// table of them.
 #[inline(always)]
-pub(super) fn enroll<M: Memory + ?Sized, E: Effort>(
+pub(super) fn enroll<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     inside: &[u64; 3],
 ) -> Outcome {
-    if E::ACCOUNTS && subscriber::tracked(cfg) {
+    if subscriber::tracked(cfg) {
         subscriber::enroll(memory, cfg, inside)
     } else {
         Outcome::line(NO_SUBSCRIBER)

@@ -1,10 +1,13 @@
 //! The configuration of a stateful instance: plain data for a BPF map. The gateway makes it and checks it.
 
+use core::fmt;
+
 use crate::address::{Address, V4, V6};
 use crate::table::{Secret, Seed};
 use crate::time::Span;
 
 use super::deterministic::Deterministic;
+use super::endpoint::address_words;
 use super::layout::Layout;
 use super::pool::Pool;
 
@@ -83,31 +86,60 @@ pub enum Pooling {
 }
 
 /// The bits of an inside address that identify a subscriber.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Subscriber {
     /// Mask over the IPv6 address, in the words of the tables.
     pub(super) address: [u64; 2],
     /// Mask over the IPv4 address, in memory order.
     pub(super) v4: u32,
+    /// Masks of the networks that are wider than a subscriber, from the narrowest: over the first word of its IPv6
+    /// address, or over its IPv4 address. 0: no network.
+    pub(super) networks: [u64; NETWORKS],
 }
+
+/// Without the networks, which follow from the rest. Processes note this text for their successors.
+impl fmt::Debug for Subscriber {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = formatter.debug_struct("Subscriber");
+        text.field("address", &self.address);
+        text.field("v4", &self.v4).finish()
+    }
+}
+
+/// Networks of a subscriber at most.
+pub(super) const NETWORKS: usize = 4;
+/// The lengths of their prefixes, from the narrowest.
+const V6_NETWORKS: [u8; NETWORKS] = [64, 48, 40, 32];
+const V4_NETWORKS: [u8; 3] = [24, 16, 8];
 
 impl Subscriber {
     /// The first `bits` bits of the IPv6 address, 0 to 128.
     #[must_use]
     pub fn v6_prefix(bits: u8) -> Self {
+        let mut networks = [0; NETWORKS];
+        let wider = V6_NETWORKS.into_iter().filter(|network| *network < bits);
+        for (mask, network) in networks.iter_mut().zip(wider) {
+            *mask = address_words(V6::mask(network))[0];
+        }
         Self {
-            address: super::endpoint::address_words(V6::mask(bits)),
+            address: address_words(V6::mask(bits)),
             v4: 0,
+            networks,
         }
     }
 
     /// The whole IPv4 address.
     #[must_use]
-    pub const fn v4_host() -> Self {
+    pub fn v4_host() -> Self {
+        let mut networks = [0; NETWORKS];
+        for (mask, network) in networks.iter_mut().zip(V4_NETWORKS) {
+            *mask = u64::from(V4::mask(network).0.0);
+        }
         Self {
             address: [0; 2],
             v4: u32::MAX,
+            networks,
         }
     }
 

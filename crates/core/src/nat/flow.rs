@@ -143,7 +143,7 @@ pub fn inbound<H: Host, E: Effort>(
 /// has the address, too.
 #[inline(always)]
 pub fn is_for_others<H: Host, E: Effort>(host: &H, outside: V4) -> bool {
-    !E::ACCOUNTS && host.is_local(outside)
+    !E::THOROUGH && host.is_local(outside)
 }
 
 /// Whether the sender of an unsolicited packet gets an error. It may be half of a simultaneous open, the
@@ -159,7 +159,7 @@ fn is_answered(cfg: &NatConfig, transport: Transport) -> bool {
 fn refused<E: Effort>(cfg: &NatConfig, transport: Transport, cause: Cause) -> Refusal {
     match cause {
         _ if !is_answered(cfg, transport) => cause.into(),
-        _ if !E::ACCOUNTS => Cause::GaveUp.into(),
+        _ if !E::THOROUGH => Cause::GaveUp.into(),
         Cause::NoBinding => Refusal::Slow(Slow::UnboundSyn),
         Cause::Filtered => Refusal::Slow(Slow::FilteredSyn),
         _ => cause.into(),
@@ -301,7 +301,7 @@ fn resume<H: Host>(host: &H, cfg: &NatConfig, opening: &Opening) -> Outcome {
 }
 
 /// Makes a new session, found from both sides, if there is room for one more.
-#[inline(never)]
+#[inline(always)]
 fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u32) -> Outcome {
     let memory = host.state();
     let Some(bound) = Slot::at(memory, binding) else {
@@ -310,34 +310,31 @@ fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u3
     let outside = bound.word(OUTSIDE);
     let owner = binding::subscriber_of(&bound);
     let claim = binding::claim(memory, cfg, Outcome::line(binding), 1);
-    if H::Effort::ACCOUNTS {
-        if let Err(cause) = subscriber::add_session(memory, cfg, owner, claim).get() {
-            return Outcome::no(cause);
-        }
-    } else if owner != subscriber::NO_SUBSCRIBER {
-        return Outcome::no(Cause::GaveUp);
+    if let Err(cause) = subscriber::add_session(memory, cfg, owner, claim).get() {
+        return Outcome::no(cause);
     }
     let mut outcome = Outcome::no(Cause::Full);
     if cfg.layout.bound.take(memory, Counted::Sessions, claim) {
-        outcome = write(memory, cfg, opening, binding, (outside, host.now()));
+        outcome = write(memory, cfg, opening, binding, outside, host.now());
         if outcome.get().is_err() {
             cfg.layout.bound.give(memory, Counted::Sessions);
         }
     }
-    if H::Effort::ACCOUNTS && outcome.get().is_err() {
+    if outcome.get().is_err() {
         subscriber::drop_session(memory, cfg, owner);
     }
     outcome
 }
 
 /// Writes a new session into its slot, and into the index for packets from outside.
-#[inline(always)]
+#[inline(never)]
 fn write<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     opening: &Opening,
     binding: u32,
-    (outside, now): (u64, Instant),
+    outside: u64,
+    now: Instant,
 ) -> Outcome {
     let key = &opening.key;
     let sessions = &cfg.layout.sessions;

@@ -74,7 +74,7 @@ fn place_for_subscriber<H: Host>(
     words: &[u64; 3],
     binding: &StaticBinding,
 ) -> Result<bool, Refusal> {
-    let line = binding::enroll::<_, Thorough>(host.state(), cfg, words).get_line()?;
+    let line = binding::enroll(host.state(), cfg, words).get_line()?;
     let placed = place(host.state(), cfg, host.now(), binding, line);
     if placed.is_err() {
         subscriber::drop_binding(host.state(), cfg, line);

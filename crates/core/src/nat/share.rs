@@ -11,66 +11,53 @@
 
 use core::sync::atomic::Ordering;
 
-use crate::address::{Address, V4, V6};
-use crate::table::{AtomicU64, Memory, hash};
+use crate::table::{AtomicU64, Memory, Seed, hash};
 
 use super::bound::Counted;
-use super::config::NatConfig;
-use super::endpoint::address_words;
+use super::config::{NETWORKS, NatConfig};
 use super::layout::SHARE_LINES;
-
-/// Prefixes of the networks, from the narrowest.
-const V6_PREFIXES: [u8; 4] = [64, 48, 40, 32];
-const V4_PREFIXES: [u8; 3] = [24, 16, 8];
 
 /// Times the free places that the narrowest network may have, and the factor to the next.
 const FIRST: u64 = 4;
 const WIDER: u64 = 16;
 
-/// The networks of a subscriber that are wider than itself, each in the words of its key.
-fn networks(cfg: &NatConfig, key: &[u64; 3]) -> impl Iterator<Item = [u64; 3]> {
-    let subscriber = [
-        cfg.subscriber.address[0],
-        cfg.subscriber.address[1],
-        u64::from(cfg.subscriber.v4),
-    ];
-    let v6 = V6_PREFIXES.map(|bits| {
-        let [high, low] = address_words(V6::mask(bits));
-        [high, low, 0]
-    });
-    let v4 = V4_PREFIXES.map(|bits| [0, 0, u64::from(V4::mask(bits).0.0)]);
-    let key = *key;
-    v6.into_iter().chain(v4).filter_map(move |mask| {
-        let both = |at: usize| mask[at] & subscriber[at];
-        let wider = mask != subscriber && [both(0), both(1), both(2)] == mask;
-        wider.then(|| [key[0] & mask[0], key[1] & mask[1], key[2] & mask[2]])
-    })
+/// Network number `index` of a subscriber, by its key: the first word, or the last of an IPv4 host; the other is 0.
+#[inline(always)]
+fn network(cfg: &NatConfig, key: &[u64; 3], index: usize) -> Option<u64> {
+    match cfg.subscriber.networks[index] {
+        0 => None,
+        mask => Some((key[0] | key[2]) & mask),
+    }
 }
 
-/// The two words of each network of a subscriber, from the narrowest.
+/// The hash of a network, of which each half is one of its words.
+#[inline(never)]
+fn halves(seed: &Seed, network: u64, counted: u64) -> u64 {
+    hash(seed, &[network, counted])
+}
+
+/// The two words of network number `index` of a subscriber. By number, because the verifier of BPF does not see through
+/// an iterator.
+#[inline(always)]
 fn words<'m, M: Memory + ?Sized>(
     memory: &'m M,
     cfg: &NatConfig,
     what: Counted,
     key: &[u64; 3],
-) -> impl Iterator<Item = [&'m AtomicU64; 2]> {
-    let seed = cfg.seed;
-    let first = cfg.layout.shares;
-    networks(cfg, key)
-        .zip(0_u64..)
-        .filter_map(move |(network, level)| {
-            let [a, b, c] = network;
-            let hash = hash(&seed, &[a, b, c, (what as u64) << 8 | level]);
-            let word = |bits: u64| {
-                let number = ((bits & 0xffff_ffff) * u64::from(SHARE_LINES) * 8) >> 32;
-                let line = memory.line(first.wrapping_add((number >> 3) as u32))?;
-                Some(&line[(number & 7) as usize])
-            };
-            Some([word(hash)?, word(hash >> 32)?])
-        })
+    index: usize,
+) -> Option<[&'m AtomicU64; 2]> {
+    let network = network(cfg, key, index)?;
+    let hash = halves(&cfg.seed, network, (what as u64) << 8 | index as u64);
+    let word = |bits: u64| {
+        let number = ((bits & 0xffff_ffff) * u64::from(SHARE_LINES) * 8) >> 32;
+        let line = memory.line(cfg.layout.shares.wrapping_add((number >> 3) as u32))?;
+        Some(&line[(number & 7) as usize])
+    };
+    Some([word(hash)?, word(hash >> 32)?])
 }
 
 /// Whether each network of a subscriber may have one entry more.
+#[inline(always)]
 pub(super) fn admits<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
@@ -79,21 +66,33 @@ pub(super) fn admits<M: Memory + ?Sized>(
 ) -> bool {
     let bound = &cfg.layout.bound;
     let free = bound.free(memory, what);
-    if free == 0 {
-        // Whoever takes a place finds out.
-        return true;
-    }
-    let mut most = free.saturating_mul(FIRST);
-    let admitted = words(memory, cfg, what, key).all(|pair| {
-        let [one, two] = pair.map(|word| word.load(Ordering::Relaxed));
-        let admitted = one.min(two) < most;
-        most = most.saturating_mul(WIDER);
-        admitted
-    });
+    // If nothing is free, whoever takes a place finds out.
+    let admitted = free == 0 || are_below(memory, cfg, what, key, free.saturating_mul(FIRST));
     if !admitted {
         bound.refuse(memory, what);
     }
     admitted
+}
+
+/// Whether the narrowest network has fewer entries than `most`, and each wider one fewer than its own most.
+#[inline(never)]
+fn are_below<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    what: Counted,
+    key: &[u64; 3],
+    mut most: u64,
+) -> bool {
+    for index in 0..NETWORKS {
+        if let Some(pair) = words(memory, cfg, what, key, index) {
+            let [one, two] = pair.map(|word| word.load(Ordering::Relaxed));
+            if one.min(two) >= most {
+                return false;
+            }
+            most = most.saturating_mul(WIDER);
+        }
+    }
+    true
 }
 
 /// Forgets all counts, before they are made anew.
@@ -114,6 +113,7 @@ pub(super) fn give<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, what: Counte
     add(memory, cfg, what, key, u64::MAX);
 }
 
+#[inline(never)]
 fn add<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
@@ -121,8 +121,11 @@ fn add<M: Memory + ?Sized>(
     key: &[u64; 3],
     amount: u64,
 ) {
-    for [one, two] in words(memory, cfg, what, key) {
-        one.fetch_add(amount, Ordering::Relaxed);
-        two.fetch_add(amount, Ordering::Relaxed);
+    for index in 0..NETWORKS {
+        if let Some(pair) = words(memory, cfg, what, key, index) {
+            for word in pair {
+                word.fetch_add(amount, Ordering::Relaxed);
+            }
+        }
     }
 }

@@ -51,44 +51,63 @@ pub(super) fn pairing(cfg: &NatConfig, inside: &[u64; 3]) -> u64 {
 
 /// Counts a new binding for its subscriber. The result is the slot line of the subscriber. [`Cause::Limit`],
 /// [`Cause::Share`], [`Cause::Full`].
-#[inline(never)]
+#[inline(always)]
 pub(super) fn enroll<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     inside: &[u64; 3],
 ) -> Outcome {
-    let subscribers = &cfg.layout.subscribers;
-    let key = cfg.subscriber.key(inside);
-    let hash = hash(&cfg.seed, &key);
-    if let Some((position, _)) = subscribers.find(memory, hash, &key) {
-        return add_binding(memory, cfg, subscribers.line_of(position));
+    if let Ok(line) = find(memory, cfg, inside).get_line() {
+        return add_binding(memory, cfg, line);
     }
-    for what in [Counted::Subscribers, Counted::Bindings] {
-        if !share::admits(memory, cfg, what, &key) {
-            return Outcome::no(Cause::Share);
-        }
+    if !may_enter(memory, cfg, inside) {
+        return Outcome::no(Cause::Share);
     }
-    if !cfg
-        .layout
-        .bound
-        .take(memory, Counted::Subscribers, Claim::Flow)
-    {
+    let bound = &cfg.layout.bound;
+    if !bound.take(memory, Counted::Subscribers, Claim::Flow) {
         return Outcome::no(Cause::Full);
     }
-    let outcome = write(memory, cfg, &key, hash);
+    let outcome = write(memory, cfg, inside);
     match outcome.get() {
-        Ok(_) => {
-            share::take(memory, cfg, Counted::Subscribers, &key);
-            share::take(memory, cfg, Counted::Bindings, &key);
-        }
-        Err(_) => cfg.layout.bound.give(memory, Counted::Subscribers),
+        Ok(_) => count_entered(memory, cfg, inside),
+        Err(_) => bound.give(memory, Counted::Subscribers),
     }
     outcome
 }
 
-/// Writes a new subscriber, with a binding, into its slot. The result is the slot line.
-fn write<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, key: &[u64; 3], hash: u64) -> Outcome {
+/// The slot line of the subscriber of an inside endpoint; [`Cause::NoBinding`] if it has nothing.
+#[inline(never)]
+fn find<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
     let subscribers = &cfg.layout.subscribers;
+    let key = cfg.subscriber.key(inside);
+    match subscribers.find(memory, hash(&cfg.seed, &key), &key) {
+        Some((position, _)) => Outcome::line(subscribers.line_of(position)),
+        None => Outcome::no(Cause::NoBinding),
+    }
+}
+
+/// Whether the networks of a new subscriber may have it, and its binding.
+#[inline(never)]
+fn may_enter<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64; 3]) -> bool {
+    let key = cfg.subscriber.key(inside);
+    share::admits(memory, cfg, Counted::Subscribers, &key)
+        && share::admits(memory, cfg, Counted::Bindings, &key)
+}
+
+/// Counts a new subscriber, and its binding, for its networks.
+#[inline(never)]
+fn count_entered<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64; 3]) {
+    let key = cfg.subscriber.key(inside);
+    share::take(memory, cfg, Counted::Subscribers, &key);
+    share::take(memory, cfg, Counted::Bindings, &key);
+}
+
+/// Writes the subscriber of an inside endpoint, with a binding, into a slot. The result is the slot line.
+#[inline(never)]
+fn write<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64; 3]) -> Outcome {
+    let subscribers = &cfg.layout.subscribers;
+    let key = cfg.subscriber.key(inside);
+    let hash = hash(&cfg.seed, &key);
     let no_place = |refused| {
         cfg.layout
             .bound
@@ -101,7 +120,7 @@ fn write<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, key: &[u64; 3], hash: 
     let Some(draft) = subscribers.draft(memory, position) else {
         return no_place(Refused::Full);
     };
-    draft.write(0, key);
+    draft.write(0, &key);
     draft.write(FIRST_BLOCK, &[0; BLOCKS]);
     subscribers.publish(memory, draft, position, hash, BINDING);
     Outcome::line(subscribers.line_of(position))
@@ -140,6 +159,7 @@ pub(super) fn add_session<M: Memory + ?Sized>(
 }
 
 /// Counts a new binding for the subscriber in slot line `line`. [`Cause::Limit`], [`Cause::Share`].
+#[inline(never)]
 fn add_binding<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, line: u32) -> Outcome {
     count_up(memory, cfg, line, Counted::Bindings, Claim::Flow)
 }
@@ -188,23 +208,23 @@ fn count_up<M: Memory + ?Sized>(
     let Some(slot) = Slot::at(memory, line) else {
         return Outcome::no(Cause::Contention);
     };
-    let limits = own_limits::of(memory, cfg, &key_of(&slot));
+    let key = key_of(&slot);
+    let limits = own_limits::of(memory, cfg, &key);
     let (one, mask, limit) = match what {
         Counted::Sessions => (SESSION, SESSIONS, limits.sessions),
         _ => (BINDING, BINDINGS, limits.bindings),
     };
     let most = claim.of(most(one, mask, limit));
+    if !share::admits(memory, cfg, what, &key) {
+        return Outcome::no(Cause::Share);
+    }
     for _ in 0..ATTEMPTS {
         let Some(slot) = Slot::at(memory, line) else {
             return Outcome::no(Cause::Contention);
         };
-        let key = key_of(&slot);
         let payload = slot.life.payload();
         if payload & mask >= most {
             return Outcome::no(Cause::Limit);
-        }
-        if !share::admits(memory, cfg, what, &key) {
-            return Outcome::no(Cause::Share);
         }
         if slot.update(payload + one) {
             share::take(memory, cfg, what, &key);
@@ -289,6 +309,15 @@ pub(super) fn latest_block(slot: &Slot<'_>) -> Option<(usize, Owned)> {
         }
     }
     None
+}
+
+/// Counts a use of the block that the subscriber in slot line `line` got last; `None` if it has none, or loses it at this
+/// moment.
+#[inline(always)]
+pub(super) fn use_latest_block<M: Memory + ?Sized>(memory: &M, line: u32) -> Option<Owned> {
+    let slot = Slot::at(memory, line)?;
+    let (index, owned) = latest_block(&slot)?;
+    replace_block(&slot, index, owned, owned.used_once_more()).then_some(owned)
 }
 
 /// Takes a use off the block of a subscriber that an outside endpoint lies in.

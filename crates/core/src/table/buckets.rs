@@ -11,7 +11,6 @@
 //! because each looks after it wrote; who finds another one takes its own back. So there never are
 //! two owners, at the price that sometimes there is none.
 
-use core::hint::black_box;
 use core::sync::atomic::Ordering;
 
 use super::{AtomicU64, LOAD, Line, Memory, Refused, UPDATE};
@@ -355,13 +354,15 @@ fn entry_of(line: &Line, mask: u64, want: u64) -> Option<u64> {
 }
 
 /// How many words match. Without a branch, as [`usage`].
-#[inline(never)]
+#[inline(always)]
 fn matches(line: &Line, mask: u64, want: u64) -> u32 {
     let mut sum = 0;
     for word in line {
         let difference = word.load(LOAD) & mask ^ want;
-        // The top bit says whether there is one. The compiler must not know, or it would branch.
-        sum += black_box(difference | difference.wrapping_neg()) >> 63;
+        // 0 if there is none, else below 2^63: the sum's top bit says which. The compiler does not see that, or it would
+        // branch.
+        let some = difference >> 1 | difference & 1;
+        sum += some.wrapping_add(u64::MAX >> 1) >> 63;
     }
     8 - sum as u32
 }

@@ -79,9 +79,9 @@ fn another_format_has_another_number() {
             2,
             64,
             [
-                0x6351_10d8_7819_b4ab,
-                0xd50b_47ee_8ef3_a3c9,
-                0x2362_3e1a_deec_98ab
+                0x0e5f_81c3_72b4_61c7,
+                0xfec6_adcb_0cd0_f69d,
+                0x9e89_02e1_00d4_c847
             ]
         ),
         "the format of the tables has changed"

@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::support::*;
-use isthmus_core::host::Bounded;
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::verdict::{IcmpError, Refusal};
@@ -364,17 +363,6 @@ fn port_blocks_are_released_when_unused_and_told_of() {
     for subscriber in 11..=15 {
         nat.out(host(subscriber, 5000), v4("192.0.2.1", 1), Udp)
             .unwrap();
-    }
-}
-
-#[test]
-fn bpf_engines_leave_port_blocks_to_user_space() {
-    let mut nat = with_blocks().nat();
-    nat.out(host(1, 5000), v4("192.0.2.1", 1), Udp).unwrap();
-    for port in [5000, 5001] {
-        let to = v4("192.0.2.1", 2);
-        let outside = outbound(&mut nat.host, &nat.cfg, Bounded, &host(1, port), to, Udp);
-        assert_eq!(outside.is_ok(), port == 5000, "{outside:?}");
     }
 }
 

@@ -106,7 +106,7 @@ pub(crate) fn forwarded(gateway: &Gateway, engine: &str) -> u64 {
 }
 
 /// Returns the sum of some counters of an engine.
-fn counted(gateway: &Gateway, engine: &str, some: impl Fn(&Value) -> bool) -> u64 {
+pub(crate) fn counted(gateway: &Gateway, engine: &str, some: impl Fn(&Value) -> bool) -> u64 {
     let counters = gateway.json("counters --engines");
     counters
         .as_array()

@@ -18,6 +18,7 @@ mod health;
 mod interop;
 mod isatap;
 mod laboratory;
+mod limited;
 mod local;
 mod migrate;
 mod nat44;

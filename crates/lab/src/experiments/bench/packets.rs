@@ -16,7 +16,7 @@ use crate::{
         topology::{Neighbours, Network, Offloads, Topology},
     },
     subjects::{
-        isthmus::{Engine, Isthmus, Mechanism},
+        isthmus::{Engine, Instance, Isthmus, Mechanism},
         peers::{Forwarding, Nftables, Tayga},
     },
     traffic::{
@@ -51,6 +51,19 @@ pub(super) fn established() -> Result<Path> {
 /// Returns the path of NAT64 in XDP, where each of the first 200,000 frames beyond those of the check opens a session.
 pub(super) fn opening() -> Result<Path> {
     Path::build(&large_nat64(), &subscribers(MILLION / 5))
+}
+
+/// As [`opening`], where subscribers have limits, and blocks of ports. User space gives each its block during the check,
+/// and the block has room for all of its sessions.
+pub(super) fn opening_in_blocks() -> Result<Path> {
+    let nat64 = Isthmus::new(Engine::Xdp, Mechanism::Other(WITH_BLOCKS));
+    let sessions = MILLION / 5;
+    let in_turn = (0..sessions).map(|n| session(n % IN_BLOCKS, n / IN_BLOCKS));
+    let load = Load {
+        packets: in_turn.collect(),
+        ..Load::six_to_four(1)
+    };
+    Path::build(&nat64, &load)
 }
 
 /// Returns the path of NAT64 in XDP, a million sessions at random.
@@ -114,17 +127,21 @@ const MASQUERADED: u32 = 60_000;
 
 /// Returns the load of many subscribers with a /64 and 250 sessions each: a million sessions need 4000 of them.
 pub(super) fn subscribers(sessions: u32) -> Load {
-    let packet = |session| {
-        let subscriber = u128::from(session / 250) << 64;
-        let source = plan::SUBSCRIBERS.to_bits() + subscriber;
-        let ends = Ends::V6(source.into(), plan::embed(plan::HOST4));
-        Packet::new(ends, (FIRST_PORT + (session % 250) as u16, PORT))
-    };
     Load {
-        packets: (0..sessions).map(packet).collect(),
+        packets: (0..sessions).map(|n| session(n / 250, n % 250)).collect(),
         ..Load::six_to_four(1)
     }
 }
+
+/// Returns a packet of a session of a subscriber, by their numbers.
+fn session(subscriber: u32, number: u32) -> Packet {
+    let source = plan::SUBSCRIBERS.to_bits() + (u128::from(subscriber) << 64);
+    let ends = Ends::V6(source.into(), plan::embed(plan::HOST4));
+    Packet::new(ends, (FIRST_PORT + number as u16, PORT))
+}
+
+/// Subscribers that have a block of ports: fewer than a check has packets.
+const IN_BLOCKS: u32 = 800;
 
 /// Returns a NAT64 whose tables hold a million sessions with room to spare.
 fn large_nat64() -> Isthmus {
@@ -133,6 +150,20 @@ fn large_nat64() -> Isthmus {
         ..Isthmus::new(Engine::Xdp, Mechanism::Nat64)
     }
 }
+
+/// A NAT64 of an ISP: each /64 has a block of 2048 ports, and no more of a table than its limits.
+const WITH_BLOCKS: Instance = Instance::new(
+    "NAT64 with port blocks",
+    &[r#"mechanism = "nat64"
+prefix = "2001:db8:64::/96"
+pool = [{ addresses = "203.0.113.0/24", ports = "1024-65535" }]
+port-blocks = { size = 2048, per-subscriber = 2 }
+subscriber-bindings = 4096
+subscriber-sessions = 16384
+subscriber-session-rate = 1000000000
+max-bindings = 2000000
+max-sessions = 2000000"#],
+);
 
 /// Checks that all of a burst arrived.
 ///
