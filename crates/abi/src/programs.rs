@@ -48,11 +48,13 @@ pub enum Slot {
     OpenV4,
     /// Translates ICMP errors.
     Errors,
+    /// Makes sessions that packets in the softwires of an AFTR need.
+    OpenSoftwires,
 }
 
 impl Slot {
     /// All of them, in the order of their places.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Base,
         Self::Open,
         Self::Softwires,
@@ -60,6 +62,7 @@ impl Slot {
         Self::Translation,
         Self::OpenV4,
         Self::Errors,
+        Self::OpenSoftwires,
     ];
 
     /// The name of the program of a hook that belongs here.
@@ -73,6 +76,7 @@ impl Slot {
             (Hook::Xdp, Self::Translation) => "isthmus_xdp_translation",
             (Hook::Xdp, Self::OpenV4) => "isthmus_xdp_open_v4",
             (Hook::Xdp, Self::Errors) => "isthmus_xdp_errors",
+            (Hook::Xdp, Self::OpenSoftwires) => "isthmus_xdp_open_softwires",
             (Hook::Tc, Self::Base) => "isthmus_tc",
             (Hook::Tc, Self::Open) => "isthmus_tc_open",
             (Hook::Tc, Self::Softwires) => "isthmus_tc_softwires",
@@ -80,6 +84,7 @@ impl Slot {
             (Hook::Tc, Self::Translation) => "isthmus_tc_translation",
             (Hook::Tc, Self::OpenV4) => "isthmus_tc_open_v4",
             (Hook::Tc, Self::Errors) => "isthmus_tc_errors",
+            (Hook::Tc, Self::OpenSoftwires) => "isthmus_tc_open_softwires",
         }
     }
 }

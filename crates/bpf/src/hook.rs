@@ -68,26 +68,33 @@ macro_rules! programs {
         #[unsafe(export_name = concat!("isthmus_", $hook, "_open"))]
         #[unsafe(link_section = $section)]
         pub extern "C" fn open(context: *mut $raw) -> $action {
-            open_for(context, Family::V6)
+            open_for(context, Opens::V6)
         }
 
         /// Makes the session that a packet of an IPv4 host needs, and has the first program look again.
         #[unsafe(export_name = concat!("isthmus_", $hook, "_open_v4"))]
         #[unsafe(link_section = $section)]
         pub extern "C" fn open_v4(context: *mut $raw) -> $action {
-            open_for(context, Family::V4)
+            open_for(context, Opens::V4)
+        }
+
+        /// Makes the session that a packet in a softwire of an AFTR needs, and has the first program look again.
+        #[unsafe(export_name = concat!("isthmus_", $hook, "_open_softwires"))]
+        #[unsafe(link_section = $section)]
+        pub extern "C" fn open_softwires(context: *mut $raw) -> $action {
+            open_for(context, Opens::Softwires)
         }
 
         /// Makes a session for a packet, unless that came from where no inside host is.
         #[inline(always)]
-        fn open_for(raw: *mut $raw, hosts: Family) -> $action {
+        fn open_for(raw: *mut $raw, packets: Opens) -> $action {
             let context = Context::new(raw);
             let vlan = resume(&context);
             if crate::link::is_outside(ingress(&context, vlan)) != 0 {
                 maps::count(Counter::NotInside);
                 return finish(&context, Device::DROP, vlan);
             }
-            let answer = stage::open(&mut Device::new(&context), hosts);
+            let answer = stage::open(&mut Device::new(&context), packets);
             finish(&context, answer, vlan)
         }
 

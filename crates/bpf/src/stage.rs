@@ -5,8 +5,9 @@
 use isthmus_abi::programs::Slot;
 use isthmus_core::gateway::{self, Cross, Crosses};
 use isthmus_core::host::{Bounded, BoundedInSet, Effort, Established, Host as _, Resumed};
-use isthmus_core::mechanism::Stage;
+use isthmus_core::mechanism::aftr::Aftr;
 use isthmus_core::mechanism::nat64::Nat64;
+use isthmus_core::mechanism::{Opens, Stage};
 use isthmus_core::packet::{Errors, Family, Packet, Plain, Truncated};
 use isthmus_core::reason::Counter;
 use isthmus_core::translate::hop;
@@ -47,22 +48,16 @@ const fn go_on(stage: Stage) -> i32 {
     }
 }
 
-/// Whether programs make the sessions of hosts of a family.
+/// The return code that calls the program which makes the sessions of a mechanism's packets of a family, if one does.
 #[inline(always)]
-fn opens<M: Crosses>(hosts: Family) -> bool {
-    matches!(
-        (M::OPENS_IN_BPF, hosts),
-        (Some(Family::V4), Family::V4) | (Some(Family::V6), Family::V6)
-    )
-}
-
-/// The return code that calls the program which makes them.
-#[inline(always)]
-const fn go_open(hosts: Family) -> i32 {
-    match hosts {
-        Family::V4 => GO_ON + Slot::OpenV4 as i32,
-        Family::V6 => GO_ON + Slot::Open as i32,
-    }
+fn go_open<M: Crosses>(family: Family) -> Option<i32> {
+    let slot = match (M::OPENS_IN_BPF?, family) {
+        (Opens::V4, Family::V4) => Slot::OpenV4,
+        (Opens::V6, Family::V6) => Slot::Open,
+        (Opens::Softwires, Family::V6) => Slot::OpenSoftwires,
+        _ => return None,
+    };
+    Some(GO_ON + slot as i32)
 }
 
 /// The program that takes over, if a return code is none for the kernel.
@@ -132,7 +127,7 @@ pub(crate) fn cross_plain<M: Crosses, D: Device>(
     match verdict {
         Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
         Ok(Verdict::Pass | Verdict::Deliver) => D::PASS,
-        Err(Refusal::Slow(Slow::Session)) if opens::<M>(family) => go_open(family),
+        Err(Refusal::Slow(Slow::Session)) => go_open::<M>(family).unwrap_or(UNCOMMON),
         // A flood of what nobody asked for costs one look.
         Err(Refusal::Drop(counter)) => {
             services.count(counter);
@@ -176,9 +171,11 @@ fn cross_with<M: Crosses, D: Device, S: Effort>(
     match verdict {
         Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
         Ok(Verdict::Pass | Verdict::Deliver) => D::PASS,
-        Err(Refusal::Slow(Slow::Session)) if opens::<M>(family) => go_open(family),
         Err(Refusal::Slow(Slow::IcmpError)) if M::ERRORS_IN_BPF => go_on(Stage::Errors),
-        Err(refusal) => refuse::<D, _, _, _>(&mut services, refusal),
+        Err(refusal) => match (refusal, go_open::<M>(family)) {
+            (Refusal::Slow(Slow::Session), Some(program)) => program,
+            _ => refuse::<D, _, _, _>(&mut services, refusal),
+        },
     }
 }
 
@@ -207,19 +204,26 @@ pub(crate) fn cross_error<M: Crosses, D: Device>(
 }
 
 /// Makes the session that a packet needs, and has the first program look again: for the mechanisms that say so by
-/// [`OPENS_IN_BPF`](isthmus_core::mechanism::Mechanism::OPENS_IN_BPF), of which NAT64 is the one with IPv6 hosts.
+/// [`OPENS_IN_BPF`](isthmus_core::mechanism::Mechanism::OPENS_IN_BPF), of which NAT64 is the one with IPv6 hosts, and the AFTR
+/// the one with softwires.
 #[inline(always)]
-pub(crate) fn open<D: Device>(device: &mut D, hosts: Family) -> i32 {
+pub(crate) fn open<D: Device>(device: &mut D, packets: Opens) -> i32 {
     let configured = Configured::now();
-    match hosts {
-        Family::V4 => {
+    match packets {
+        Opens::V4 => {
             let mut services = Services::<BoundedInSet, _, ()>::new(NoRoute);
             let opened = gateway::open_v4(device, &mut services, &configured);
             opened_or_not::<D, _>(&mut services, opened)
         }
-        Family::V6 => {
+        Opens::V6 => {
             let mut services = Services::<Bounded, _, ()>::new(NoRoute);
             let opened = gateway::open_v6::<Nat64, _, _, _>(device, &mut services, &configured);
+            opened_or_not::<D, _>(&mut services, opened)
+        }
+        Opens::Softwires => {
+            let mut services = Services::<Bounded, _, ()>::new(NoRoute);
+            let opened =
+                gateway::open_softwire::<Aftr, _, _, _>(device, &mut services, &configured);
             opened_or_not::<D, _>(&mut services, opened)
         }
     }

@@ -6,7 +6,7 @@ use aya_ebpf::programs::XdpContext as Context;
 use isthmus_abi::banks::InstanceWords;
 use isthmus_core::for_each_mechanism;
 use isthmus_core::gateway::Crosses;
-use isthmus_core::mechanism::{self, AnyMechanism, Mechanism as _, Stage};
+use isthmus_core::mechanism::{self, AnyMechanism, Mechanism as _, Opens, Stage};
 use isthmus_core::packet::Family;
 use isthmus_core::reason::Counter;
 

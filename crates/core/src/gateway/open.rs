@@ -2,14 +2,16 @@
 
 use super::{owner_v4, owner_v6};
 use crate::address::V6;
+use crate::encap::four_in_six::Softwire;
 use crate::host::Host;
 use crate::incoming::{v4, v6};
-use crate::mechanism::crossing::Translator;
+use crate::mechanism::crossing::{SharesV4, Translator};
 use crate::mechanism::{AnyMechanism, Instances, Mechanism as _, Member, Seen, stateful};
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::verdict::{Refusal, Slow};
 use crate::wire::content::Messages;
+use crate::wire::tuple::Ends;
 use crate::wire::{ipv4, ipv6};
 
 /// Makes the session that an IPv6 packet needs, and leaves the packet as it is.
@@ -30,6 +32,31 @@ pub fn open_v6<M: Translator + Member, P: Packet, H: Host, I: Instances + ?Sized
     let tuple = transport.tuple(header.source(), header.destination());
     let seen = Seen::outer(owner.policy, &tuple, &transport);
     owner.mechanism.to_v4(host, seen).map(|_| ())
+}
+
+/// Makes the session that an IPv4 packet in a softwire needs, and leaves the packet as it is.
+///
+/// # Errors
+/// There will be no session.
+#[inline(always)]
+pub fn open_softwire<M: SharesV4 + Member, P: Packet, H: Host, I: Instances + ?Sized>(
+    packet: &mut P,
+    host: &mut H,
+    instances: &I,
+) -> Result<(), Refusal> {
+    let outer = ipv6::Header::read(packet, 0)?;
+    let Some(owner) = owner_v6::<M, _, _>(host, instances, &outer) else {
+        return Err(Refusal::Drop(Counter::EngineError));
+    };
+    let mut softwire = Softwire::open(packet, &outer)?;
+    let header = softwire.header;
+    // As in `open_v4`.
+    let transport = v4::read(&mut softwire.inner, header, Messages::WithinV4)?.transport;
+    let tuple = transport.tuple(header.source(), header.destination());
+    let seen = Seen::outer(owner.policy, &tuple, &transport);
+    let ends = Ends::new(outer.source(), outer.destination());
+    owner.mechanism.check_sender(host, &ends, seen)?;
+    owner.mechanism.decapsulate(host, &ends, seen).map(|_| ())
 }
 
 /// Makes the session that an IPv4 packet from an inside host needs, and leaves the packet as it is.

@@ -3,7 +3,7 @@
 
 use super::crossing::{SharesV4, Softwires};
 use super::passage::Passed;
-use super::{Hosts, Mechanism, PacketV4, Part, Seen, Stage, stateful};
+use super::{Hosts, Mechanism, Opens, PacketV4, Part, Seen, Stage, stateful};
 use crate::address::networks::V6Networks;
 use crate::address::{V4, V6, special};
 use crate::host::{Effort, Host};
@@ -31,6 +31,8 @@ impl Mechanism for Aftr {
     type Crossing = Softwires;
 
     const STAGE: Stage = Stage::Softwires;
+
+    const OPENS_IN_BPF: Option<Opens> = Some(Opens::Softwires);
 
     const PRIVATE_SOFTWIRES: bool = true;
 
@@ -89,9 +91,9 @@ impl SharesV4 for Aftr {
         ends: &Ends<V6>,
         seen: Seen<'_, V4>,
     ) -> Result<Passed, Refusal> {
-        // A packet for the AFTR itself never has a session, so that other engines hand it on without
+        // A packet for the AFTR itself never has a session, so that programs which make none hand it on without
         // a rule of their own.
-        if H::Effort::THOROUGH && seen.part == Part::Outer && seen.tuple.destination == OWN {
+        if H::Effort::OPENS && seen.part == Part::Outer && seen.tuple.destination == OWN {
             return Err(Refusal::Slow(Slow::Own));
         }
         let tuple = stateful::out(host, &self.nat, ends.source, seen)?;

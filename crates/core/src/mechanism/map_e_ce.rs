@@ -3,13 +3,13 @@
 
 use super::crossing::{SharesV4, Softwires};
 use super::passage::Passed;
-use super::{Hosts, Mechanism, PacketV4, Seen, Stage, map, stateful};
+use super::{Hosts, Mechanism, Opens, PacketV4, Seen, Stage, map, stateful};
 use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::nat::NatConfig;
-use crate::packet::Family;
+
 use crate::verdict::Refusal;
 use crate::wire::tuple::Ends;
 
@@ -34,7 +34,7 @@ impl Mechanism for MapECe {
 
     const STAGE: Stage = Stage::Softwires;
 
-    const OPENS_IN_BPF: Option<Family> = Some(Family::V4);
+    const OPENS_IN_BPF: Option<Opens> = Some(Opens::V4);
 
     #[inline(always)]
     fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {

@@ -2,14 +2,14 @@
 //! 464XLAT (RFC 6877) for hosts that share its one address.
 
 use super::crossing::{Translation, Translator};
-use super::{Hosts, Mechanism, PacketV4, Part, Seen, Stage, map, stateful};
+use super::{Hosts, Mechanism, Opens, PacketV4, Part, Seen, Stage, map, stateful};
 use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::nat::NatConfig;
-use crate::packet::Family;
+
 use crate::policy::Policy;
 use crate::verdict::{Refusal, Slow};
 use crate::wire::content::Content;
@@ -38,7 +38,7 @@ impl Mechanism for MapTCe {
 
     const STAGE: Stage = Stage::MapT;
 
-    const OPENS_IN_BPF: Option<Family> = Some(Family::V4);
+    const OPENS_IN_BPF: Option<Opens> = Some(Opens::V4);
 
     #[inline(always)]
     fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {

@@ -32,7 +32,6 @@ use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::nat::{Inside, NatConfig, Pool};
-use crate::packet::Family;
 use crate::policy::Policy;
 use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
@@ -74,6 +73,17 @@ macro_rules! for_each_mechanism {
     };
 }
 
+/// The packets for which a BPF program makes sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opens {
+    /// IPv4 packets of inside hosts.
+    V4,
+    /// IPv6 packets of inside hosts.
+    V6,
+    /// IPv4 packets of inside hosts, in softwires.
+    Softwires,
+}
+
 /// One mechanism with its data, which is plain and has no pointers, so that it can lie in a BPF map.
 /// The gateway makes it from the configuration file and checks it there; the core trusts it.
 pub trait Mechanism {
@@ -83,8 +93,8 @@ pub trait Mechanism {
     /// The BPF program that takes its packets, if the first one does not.
     const STAGE: Stage = Stage::Base;
 
-    /// The family of inside hosts whose sessions BPF programs make; `None` if they make none.
-    const OPENS_IN_BPF: Option<Family> = None;
+    /// The packets for which BPF programs make sessions; `None` if they make none.
+    const OPENS_IN_BPF: Option<Opens> = None;
 
     /// Whether a BPF program translates ICMP errors about its packets.
     const ERRORS_IN_BPF: bool = false;
@@ -123,7 +133,7 @@ pub trait Mechanism {
     #[inline(always)]
     fn opening_nat_v4(&self) -> Option<&NatConfig> {
         match Self::OPENS_IN_BPF {
-            Some(Family::V4) => self.nat(),
+            Some(Opens::V4) => self.nat(),
             _ => None,
         }
     }
@@ -379,9 +389,9 @@ macro_rules! any_mechanism {
                 }
             }
 
-            /// The family of inside hosts whose sessions BPF programs make.
+            /// The packets for which BPF programs make sessions.
             #[must_use]
-            pub const fn opens_in_bpf(&self) -> Option<Family> {
+            pub const fn opens_in_bpf(&self) -> Option<Opens> {
                 match self {
                     $(Self::$name(_) => $module::$name::OPENS_IN_BPF,)+
                 }

@@ -3,12 +3,12 @@
 
 use super::crossing::Napt44;
 use super::passage::{Passage, Passed};
-use super::{Hosts, Mechanism, PacketV4, Seen, Stage, stateful};
+use super::{Hosts, Mechanism, Opens, PacketV4, Seen, Stage, stateful};
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::nat::{self, NatConfig};
-use crate::packet::Family;
+
 use crate::reason::Counter;
 use crate::verdict::{Refusal, Slow};
 
@@ -29,7 +29,7 @@ impl Mechanism for Nat44 {
 
     const STAGE: Stage = Stage::Translation;
 
-    const OPENS_IN_BPF: Option<Family> = Some(Family::V4);
+    const OPENS_IN_BPF: Option<Opens> = Some(Opens::V4);
 
     const COUNTS_TRAFFIC: bool = true;
 

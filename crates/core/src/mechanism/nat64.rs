@@ -1,13 +1,13 @@
 //! Stateful translation for IPv6 clients of IPv4 servers (RFC 6146).
 
 use super::crossing::{Translation, Translator};
-use super::{Hosts, Instances, Mechanism, PacketV4, Part, Seen, Stage, stateful};
+use super::{Hosts, Instances, Mechanism, Opens, PacketV4, Part, Seen, Stage, stateful};
 use crate::address::networks::V6Networks;
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, special};
 use crate::host::{Effort, Host};
 use crate::nat::{self, Endpoint4, Inside, NatConfig, Pool};
-use crate::packet::Family;
+
 use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::verdict::{Refusal, Slow};
@@ -30,7 +30,7 @@ impl Mechanism for Nat64 {
 
     const STAGE: Stage = Stage::Translation;
 
-    const OPENS_IN_BPF: Option<Family> = Some(Family::V6);
+    const OPENS_IN_BPF: Option<Opens> = Some(Opens::V6);
     const ERRORS_IN_BPF: bool = true;
 
     const COUNTS_TRAFFIC: bool = true;

@@ -10,8 +10,7 @@ use aya::Ebpf;
 use aya::maps::ProgramArray;
 use aya::programs::{Program, ProgramFd};
 use isthmus_abi::programs::{Hook, Slot};
-use isthmus_core::mechanism::{AnyMechanism, Instance, Stage};
-use isthmus_core::packet::Family;
+use isthmus_core::mechanism::{AnyMechanism, Instance, Opens, Stage};
 
 use super::Error;
 
@@ -19,8 +18,9 @@ use super::Error;
 fn takes(slot: Slot, mechanism: &AnyMechanism) -> bool {
     match slot {
         Slot::Base => true,
-        Slot::Open => mechanism.opens_in_bpf() == Some(Family::V6),
-        Slot::OpenV4 => mechanism.opens_in_bpf() == Some(Family::V4),
+        Slot::Open => mechanism.opens_in_bpf() == Some(Opens::V6),
+        Slot::OpenV4 => mechanism.opens_in_bpf() == Some(Opens::V4),
+        Slot::OpenSoftwires => mechanism.opens_in_bpf() == Some(Opens::Softwires),
         Slot::Softwires => mechanism.stage() == Stage::Softwires,
         Slot::MapT => mechanism.stage() == Stage::MapT,
         Slot::Translation => mechanism.stage() == Stage::Translation,

@@ -7,6 +7,7 @@ mod proxied;
 pub(crate) mod traffic;
 
 use isthmus_lab::subjects::provider::{self, Mechanism, Transport};
+use serde_json::Value;
 
 use crate::gateway::Gateway;
 use crate::net::text;
@@ -76,7 +77,8 @@ fn refuses(row: &Mechanism, engine: &str) {
     assert!(ce.stop().success() && br.stop().success());
 }
 
-/// The programs of a CE make the sessions of its hosts themselves: no packet of a new one takes the slow path.
+/// The programs of whoever has the NAT, a CE or an AFTR, make the sessions of its hosts themselves: no packet of a new one
+/// takes the slow path.
 fn opens(row: &Mechanism, engine: &str) {
     let Some(net) = Net::new(row) else {
         return;
@@ -85,16 +87,24 @@ fn opens(row: &Mechanism, engine: &str) {
     let ping = || traffic::pings(net.hosts(), row.server.address, 56).unwrap();
     // The first packets wait for neighbours.
     ping();
-    let before = ce.json("counters");
+    let counters = || [&ce, &br].map(|gateway| gateway.json("counters"));
+    let before = counters();
     ping();
-    let after = ce.json("counters");
-    let more = |name| crate::counted(&after, name) - crate::counted(&before, name);
-    assert!(more("session-created") >= 2, "{after}");
-    assert_eq!(more("slow-path"), 0, "{after}");
+    let after = counters();
+    let more = |name| {
+        let sum = |both: &[Value]| {
+            both.iter()
+                .map(|one| crate::counted(one, name))
+                .sum::<u64>()
+        };
+        sum(&after) - sum(&before)
+    };
+    assert!(more("session-created") >= 2, "{after:?}");
+    assert_eq!(more("slow-path"), 0, "{after:?}");
     assert!(ce.stop().success() && br.stop().success());
 }
 
-/// A test of the sessions of every CE, in every engine of the kernel.
+/// A test of the sessions of every CE and of the AFTR, in every engine of the kernel.
 macro_rules! sessions {
     ($($engine:ident: $($name:ident $row:ident,)+;)+) => {$(
         mod $engine {
@@ -110,8 +120,8 @@ macro_rules! sessions {
 
 mod opens_in_bpf {
     sessions! {
-        xdp: map_e MAP_E, map_t MAP_T, lw4o6 LW4O6, clat CLAT,;
-        tc: map_e MAP_E, map_t MAP_T, lw4o6 LW4O6, clat CLAT,;
+        xdp: map_e MAP_E, map_t MAP_T, lw4o6 LW4O6, clat CLAT, aftr DS_LITE,;
+        tc: map_e MAP_E, map_t MAP_T, lw4o6 LW4O6, clat CLAT, aftr DS_LITE,;
     }
 }
 

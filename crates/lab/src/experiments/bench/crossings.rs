@@ -191,9 +191,14 @@ const EMBEDDED: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0xc633, 0x64
 
 /// Returns a packet of the B4 with this number. All hosts behind B4s have the same IPv4 address.
 fn b4(number: u32) -> Packet {
+    behind_b4(number, number)
+}
+
+/// Returns a packet of a flow behind the B4 with this number.
+fn behind_b4(number: u32, flow: u32) -> Packet {
     let softwire = plan::SUBSCRIBERS.to_bits() + (u128::from(number) << 64);
     let private = Ipv4Addr::new(192, 168, 1, 2);
-    out(V4(private, HOST4), number).within(V6(softwire.into(), BR))
+    out(V4(private, HOST4), flow).within(V6(softwire.into(), BR))
 }
 
 /// Returns the IPv4 address of the CE with this number, by the rule of the BR: 256 CEs share one.
@@ -323,6 +328,20 @@ pub(super) fn opening() -> Result<Path> {
         arrives: Form::V6,
     };
     Path::build(&clat, &load)
+}
+
+/// Returns the path of an AFTR in XDP, where each of the first 100,000 frames beyond those of the check opens a session of
+/// one of a thousand softwires.
+pub(super) fn opening_in_softwires() -> Result<Path> {
+    let aftr = Isthmus::new(Engine::Xdp, Mechanism::Other(AFTR));
+    let load = Load {
+        side: Six,
+        packets: (0..100_000)
+            .map(|n| behind_b4(n % 1000, n / 1000))
+            .collect(),
+        arrives: Form::V4,
+    };
+    Path::build(&aftr, &load)
 }
 
 /// Returns the outside addresses and ports of a gateway's sessions.

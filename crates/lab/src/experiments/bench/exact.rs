@@ -84,7 +84,7 @@ pub fn names() -> Vec<&'static str> {
 /// Returns the rows: references, every row of the benchmark whose path is in XDP, and what has a process. A million
 /// sessions or softwires are left out: to open them takes the emulated machine minutes.
 fn rows() -> Vec<Counted> {
-    let first: [(_, Build); 5] = [
+    let first: [(_, Build); 6] = [
         ("bare-xdp-redirect", || {
             Path::build(&Redirect, &Load::routed6(1000))
         }),
@@ -94,6 +94,10 @@ fn rows() -> Vec<Counted> {
         ("nat64-new-session-xdp", packets::opening),
         ("nat64-new-session-in-block-xdp", packets::opening_in_blocks),
         ("clat-new-session-xdp", crossings::opening),
+        (
+            "ds-lite-aftr-new-session-xdp",
+            crossings::opening_in_softwires,
+        ),
     ];
     let in_kernel = first.into_iter().chain(others());
     let mut rows: Vec<_> = in_kernel
