@@ -31,6 +31,8 @@ impl Mechanism for Nat44 {
 
     const OPENS_IN_BPF: Option<Opens> = Some(Opens::V4);
 
+    const ERRORS_IN_BPF: bool = true;
+
     const COUNTS_TRAFFIC: bool = true;
 
     /// Whether a packet is from an inside host to one that is neither inside nor exempt, or to the

@@ -112,6 +112,9 @@ impl Quote {
     fn read<P: Packet>(packet: &P, at: usize, body: &Body) -> Result<Self, Refusal> {
         let header = ipv4::Header::read(packet, at).map_err(|Truncated| INNER)?;
         let inner = header.header_length();
+        if !P::ABILITIES.others && inner != ipv4::HEADER {
+            return Err(Refusal::Slow(Slow::Uncommon));
+        }
         verify_checksum(packet, at, inner, Sum::ZERO).ok_or(INNER)?;
         let available = body.quote.unwrap_or(body.length);
         let available = available.checked_sub(inner).ok_or(INNER)?;

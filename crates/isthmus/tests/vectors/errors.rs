@@ -9,25 +9,29 @@ use isthmus_core::wire::icmp;
 use super::case::Case;
 use super::run;
 
-/// Names of the vectors about ICMP errors begin with these: of stateless translation, and of sessions.
-const SECTIONS: [&str; 5] = [
+/// Names of the vectors about ICMP errors begin with these: of stateless translation, and of sessions, within IPv4 too.
+const SECTIONS: [&str; 8] = [
     "rfc7915-4.2-",
     "rfc7915-4.3-",
     "rfc7915-5.2-",
     "rfc7915-5.3-",
     "rfc6146-3.7-",
+    "rfc5508-4.1-",
+    "rfc5508-4.2-",
+    "rfc5508-4.3-",
 ];
 
-/// In names of the errors among them that user space takes: bytes move or go, or the packet that they quote has more than
-/// the program has stack for.
-const IN_USER_SPACE: [&str; 10] = [
+/// In names of the errors among them that user space takes: bytes move or go, the packet that they quote has more than
+/// the program has stack for, or they are for an address of the machine.
+const IN_USER_SPACE: [&str; 11] = [
     "-extension-",
     "-is-cut-",
     "-inner-gre",
     "-inner-esp",
     "-inner-ipip",
     "-inner-not-ipv4",
-    "-inner-udp-without-checksum",
+    "-udp-without-checksum",
+    "-from-the-gateway-itself",
     "-fragment-",
     "-about-a-fragment",
     "-options",
