@@ -48,10 +48,10 @@ pub fn open_softwire<M: SharesV4 + Member, P: Packet, H: Host, I: Instances + ?S
     let Some(owner) = owner_v6::<M, _, _>(host, instances, &outer) else {
         return Err(Refusal::Drop(Counter::EngineError));
     };
-    let mut softwire = Softwire::open(packet, &outer)?;
+    let softwire = Softwire::open(packet, &outer)?;
     let header = softwire.header;
     // As in `open_v4`.
-    let transport = v4::read(&mut softwire.inner, header, Messages::WithinV4)?.transport;
+    let transport = v4::read(&softwire.inner, header, Messages::WithinV4)?.transport;
     let tuple = transport.tuple(header.source(), header.destination());
     let seen = Seen::outer(owner.policy, &tuple, &transport);
     let ends = Ends::new(outer.source(), outer.destination());
