@@ -215,16 +215,17 @@ fn count_up<M: Memory + ?Sized>(
         _ => (BINDING, BINDINGS, limits.bindings),
     };
     let most = claim.of(most(one, mask, limit));
-    if !share::admits(memory, cfg, what, &key) {
-        return Outcome::no(Cause::Share);
-    }
-    for _ in 0..ATTEMPTS {
-        let Some(slot) = Slot::at(memory, line) else {
+    for attempt in 0..ATTEMPTS {
+        // Another subscriber may have the slot by now, with limits and networks of its own.
+        let Some(slot) = Slot::at(memory, line).filter(|slot| slot.has_key(&key)) else {
             return Outcome::no(Cause::Contention);
         };
         let payload = slot.life.payload();
         if payload & mask >= most {
             return Outcome::no(Cause::Limit);
+        }
+        if attempt == 0 && !share::admits(memory, cfg, what, &key) {
+            return Outcome::no(Cause::Share);
         }
         if slot.update(payload + one) {
             share::take(memory, cfg, what, &key);

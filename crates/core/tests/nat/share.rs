@@ -2,9 +2,10 @@
 //! others.
 
 use crate::support::*;
+use isthmus_core::host::Bounded;
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
-use isthmus_core::verdict::Refusal;
+use isthmus_core::verdict::{IcmpError, Refusal};
 
 const SHARE: Refusal = Refusal::Drop(Counter::NetworkShare);
 
@@ -76,6 +77,37 @@ fn subscribers_with_many_sessions_leave_places_to_other_networks() {
     let full = fill(&nat, Counted::Sessions);
     assert_eq!(full.used, 1440);
     assert_eq!(served(&mut nat, 11, 50), 50);
+}
+
+/// What a subscriber may have is asked before what its network may have: it is told of its own limit, and a network is
+/// not charged with it.
+#[test]
+fn who_is_over_its_own_limit_is_told_so_where_its_network_is_over_its_share() {
+    let mut setup = limited(1800, 1800);
+    setup.limits.bindings = 3;
+    let mut nat = setup.nat();
+    let full = |port| inside("2001:db8:a:ffff::1", port);
+    for port in 1..=3 {
+        nat.out(full(port), v4("192.0.2.1", 53), Udp).unwrap();
+    }
+    served(&mut nat, 10, 1700);
+    let refused = |nat: &Nat| fill(nat, Counted::Bindings).refused;
+    let before = refused(&nat);
+    let over = Err(Refusal::Reply(
+        IcmpError::AddressUnreachable,
+        Counter::SubscriberLimit,
+    ));
+    let server = v4("192.0.2.1", 53);
+    assert_eq!(nat.out(full(4), server, Udp), over);
+    let program = outbound(&mut nat.host, &nat.cfg, Bounded, &full(4), server, Udp);
+    assert_eq!(program, over);
+    assert_eq!(refused(&nat), before);
+    // One of the same network that may have more.
+    assert_eq!(
+        nat.out(inside("2001:db8:a:2::1", 9), server, Udp),
+        Err(SHARE)
+    );
+    assert_eq!(refused(&nat), before + 1);
 }
 
 #[test]
