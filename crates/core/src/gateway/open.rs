@@ -1,11 +1,13 @@
 //! Sessions that an engine makes in between, whose [effort](Host::Effort) for the packets themselves opens none.
 
+use super::softwires::FromSoftwire;
 use super::{owner_v4, owner_v6};
 use crate::address::V6;
 use crate::encap::four_in_six::Softwire;
 use crate::host::Host;
 use crate::incoming::{v4, v6};
 use crate::mechanism::crossing::{SharesV4, Translator};
+use crate::mechanism::passage::Passage as _;
 use crate::mechanism::{AnyMechanism, Instances, Mechanism as _, Member, Seen, stateful};
 use crate::packet::Packet;
 use crate::reason::Counter;
@@ -54,9 +56,11 @@ pub fn open_softwire<M: SharesV4 + Member, P: Packet, H: Host, I: Instances + ?S
     let transport = v4::read(&softwire.inner, header, Messages::WithinV4)?.transport;
     let tuple = transport.tuple(header.source(), header.destination());
     let seen = Seen::outer(owner.policy, &tuple, &transport);
-    let ends = Ends::new(outer.source(), outer.destination());
-    owner.mechanism.check_sender(host, &ends, seen)?;
-    owner.mechanism.decapsulate(host, &ends, seen).map(|_| ())
+    let out = FromSoftwire {
+        mechanism: owner.mechanism,
+        ends: Ends::new(outer.source(), outer.destination()),
+    };
+    out.pass(host, seen).map(|_| ())
 }
 
 /// Makes the session that an IPv4 packet from an inside host needs, and leaves the packet as it is.

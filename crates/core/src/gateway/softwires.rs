@@ -159,10 +159,10 @@ fn error<M: SharesV4, P: Packet, H: Host, I: ?Sized>(
 }
 
 /// From a softwire between these ends to IPv4.
-struct FromSoftwire<'a, M> {
-    mechanism: &'a M,
+pub(super) struct FromSoftwire<'a, M> {
+    pub(super) mechanism: &'a M,
     /// The addresses of the outer header.
-    ends: Ends<V6>,
+    pub(super) ends: Ends<V6>,
 }
 
 /// From IPv4 to a softwire.

@@ -10,6 +10,7 @@ use crate::time::Instant;
 use crate::word::Word;
 
 use super::config::{Blocks, NatConfig, Pooling};
+use super::deterministic::Deterministic;
 use super::endpoint::{Endpoint4, Protocol};
 use super::outcome::{Cause, Outcome};
 use super::port::{self, BLOCK, Space, reduce, spread};
@@ -100,16 +101,32 @@ fn nearest<M: Memory + ?Sized, E: Effort>(
 ) -> u64 {
     match cfg.blocks {
         Blocks::PortSet if !E::PORT_SETS => 0,
-        Blocks::None | Blocks::PortSet => cfg
-            .pool
-            .nth(number)
-            .map_or(0, |(address, low, high)| range(address, low, high)),
-        Blocks::Deterministic(rule) => rule
-            .block_of(&cfg.pool, inside)
-            .map_or(0, |(address, first)| block(address, first, rule.size)),
-        Blocks::Dynamic { size, .. } => subscriber::use_latest_block(memory, line)
-            .map_or(0, |owned| block(owned.address(), owned.first(), size)),
+        Blocks::None | Blocks::PortSet => at_address(cfg, number),
+        Blocks::Deterministic(rule) => calculated(cfg, &rule, inside),
+        Blocks::Dynamic { size, .. } => {
+            subscriber::use_latest_block(memory, line).map_or(0, |owned| of_block(owned, size))
+        }
     }
+}
+
+/// The ports of the address with this number.
+#[inline(always)]
+fn at_address(cfg: &NatConfig, number: u32) -> u64 {
+    let ports = cfg.pool.nth(number);
+    ports.map_or(0, |(address, low, high)| range(address, low, high))
+}
+
+/// The ports that RFC 7422 calculates for a subscriber.
+#[inline(always)]
+fn calculated(cfg: &NatConfig, rule: &Deterministic, inside: &[u64; 3]) -> u64 {
+    let ports = rule.block_of(&cfg.pool, inside);
+    ports.map_or(0, |(address, first)| block(address, first, rule.size))
+}
+
+/// The ports of a block of `size`.
+#[inline(always)]
+const fn of_block(owned: Owned, size: u16) -> u64 {
+    block(owned.address(), owned.first(), size)
 }
 
 /// An address and a range of its ports in a word; 0 is none, because no pool has the port 0 of 0.0.0.0.
@@ -179,36 +196,12 @@ pub(super) fn admits(cfg: &NatConfig, inside: &[u64; 3], outside: Endpoint4) -> 
 }
 
 impl Space {
-    /// The ports of the address with this number.
-    #[inline(always)]
-    fn at_address(&mut self, cfg: &NatConfig, number: u32) -> Option<()> {
-        (self.address, self.low, self.high) = cfg.pool.nth(number)?;
-        Some(())
-    }
-
     /// The ports of a [`range`].
     #[inline(always)]
     fn set_range(&mut self, range: u64) {
         self.address = V4(Word((range >> 32) as u32));
         self.low = (range >> 16) as u16;
         self.high = range as u16;
-    }
-
-    /// The ports of a block.
-    #[inline(always)]
-    fn in_block(&mut self, owned: Owned, size: u16) {
-        self.set_range(block(owned.address(), owned.first(), size));
-    }
-
-    /// The ports that RFC 7422 calculates for a subscriber.
-    #[inline(always)]
-    fn calculated(&mut self, cfg: &NatConfig, inside: &[u64; 3]) -> Option<()> {
-        let Blocks::Deterministic(rule) = &cfg.blocks else {
-            return None;
-        };
-        let (address, first) = rule.block_of(&cfg.pool, inside)?;
-        self.set_range(block(address, first, rule.size));
-        Some(())
     }
 }
 
@@ -228,10 +221,7 @@ impl<M: Memory + ?Sized> Search<'_, M> {
     fn thorough(&mut self, line: u32) -> Outcome {
         match self.cfg.blocks {
             Blocks::None | Blocks::PortSet => self.in_addresses(),
-            Blocks::Deterministic(_) => match self.space.calculated(self.cfg, self.inside) {
-                Some(()) => self.in_space(),
-                None => Outcome::no(Cause::Exhausted),
-            },
+            Blocks::Deterministic(rule) => self.in_range(calculated(self.cfg, &rule, self.inside)),
             Blocks::Dynamic {
                 size,
                 per_subscriber,
@@ -242,11 +232,9 @@ impl<M: Memory + ?Sized> Search<'_, M> {
     /// A port of one of the subscriber's addresses.
     fn in_addresses(&mut self) -> Outcome {
         for number in addresses(self.cfg, self.inside) {
-            if self.space.at_address(self.cfg, number).is_some() {
-                let outcome = self.in_space();
-                if !outcome.is_exhausted() {
-                    return outcome;
-                }
+            let outcome = self.in_range(at_address(self.cfg, number));
+            if !outcome.is_exhausted() {
+                return outcome;
             }
         }
         let number = paired(self.cfg, self.inside);
@@ -265,8 +253,7 @@ impl<M: Memory + ?Sized> Search<'_, M> {
             let Some(owned) = self.use_block(&slot, index, line, size) else {
                 continue;
             };
-            self.space.in_block(owned, size);
-            outcome = self.in_space();
+            outcome = self.in_range(of_block(owned, size));
             if outcome.get().is_ok() {
                 return outcome;
             }
@@ -279,8 +266,12 @@ impl<M: Memory + ?Sized> Search<'_, M> {
         outcome
     }
 
-    /// A port of the space, unless none was found a moment ago.
-    fn in_space(&mut self) -> Outcome {
+    /// A port of a [`range`], unless none was found a moment ago.
+    fn in_range(&mut self, range: u64) -> Outcome {
+        if range == 0 {
+            return Outcome::no(Cause::Exhausted);
+        }
+        self.space.set_range(range);
         let sought = self.space.name();
         if self.is_refused(sought) {
             return Outcome::no(Cause::Refused);

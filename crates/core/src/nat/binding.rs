@@ -219,13 +219,12 @@ fn write<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) -
         if let Ok(line) = outcome.get_line() {
             let position = cfg.layout.bindings.position_of(line);
             outcome = allocate::<_, E>(memory, cfg, inside, now, position, subscriber);
-            outcome = match outcome.get() {
-                Ok(outside) => finish(memory, cfg, inside, line, outside, now),
-                Err(_) => {
-                    cfg.layout.bindings.release(memory, position);
-                    outcome
-                }
-            };
+            if let Ok(outside) = outcome.get() {
+                outcome = finish(memory, cfg, inside, line, outside, now);
+            }
+            if outcome.get().is_err() {
+                cfg.layout.bindings.release(memory, position);
+            }
         }
         if outcome.get().is_err() {
             subscriber::drop_binding(memory, cfg, subscriber);

@@ -96,6 +96,16 @@ impl Received {
     }
 }
 
+/// Reads the header of an IPv4 packet that is quoted `at` bytes into another.
+#[inline(always)]
+pub(super) fn header_v4<P: Packet>(packet: &P, at: usize) -> Result<ipv4::Header, Refusal> {
+    let header = ipv4::Header::read(packet, at).map_err(|Truncated| INNER)?;
+    if !P::ABILITIES.others && header.header_length() != ipv4::HEADER {
+        return Err(Refusal::Slow(Slow::Uncommon));
+    }
+    Ok(header)
+}
+
 /// Reads an IPv4 packet that is quoted `at` bytes into another, and which may carry these ICMP messages.
 #[inline(always)]
 pub(super) fn read_v4<P: Packet>(
@@ -104,11 +114,8 @@ pub(super) fn read_v4<P: Packet>(
     body: &Body,
     messages: Messages,
 ) -> Result<v4::Incoming, Refusal> {
-    let header = ipv4::Header::read(packet, at).map_err(|Truncated| INNER)?;
+    let header = header_v4(packet, at)?;
     let inner = header.header_length();
-    if !P::ABILITIES.others && inner != ipv4::HEADER {
-        return Err(Refusal::Slow(Slow::Uncommon));
-    }
     if header.version() != 4 || inner < ipv4::HEADER || inner > body.length {
         return Err(INNER);
     }

@@ -1,8 +1,8 @@
 //! Packets quoted in ICMP errors that stay IPv4 (RFC 5508 section 4): the quoted packet becomes what it
-//! was on the other side of a [`passage`](crate::mechanism::passage). Sizes stay. Like all of
-//! [`quoted`](super::quoted), this runs in user space only.
+//! was on the other side of a [`passage`](crate::mechanism::passage). Sizes stay. A program of
+//! BPF does it for a NAT44; user space does it for all.
 
-use super::quoted::{Adjust, INNER, Received, adjust_quoted, read_v4, useless};
+use super::quoted::{Adjust, INNER, Received, adjust_quoted, header_v4, read_v4, useless};
 use super::{Hop, outgoing_v4, pseudo_header};
 use crate::address::V4;
 use crate::checksum::{Change, ChecksumKind, Delta, Field, Sum};
@@ -110,11 +110,7 @@ struct Quote {
 impl Quote {
     /// Reads the packet that begins `at` bytes into another.
     fn read<P: Packet>(packet: &P, at: usize, body: &Body) -> Result<Self, Refusal> {
-        let header = ipv4::Header::read(packet, at).map_err(|Truncated| INNER)?;
-        let inner = header.header_length();
-        if !P::ABILITIES.others && inner != ipv4::HEADER {
-            return Err(Refusal::Slow(Slow::Uncommon));
-        }
+        let inner = header_v4(packet, at)?.header_length();
         verify_checksum(packet, at, inner, Sum::ZERO).ok_or(INNER)?;
         let available = body.quote.unwrap_or(body.length);
         let available = available.checked_sub(inner).ok_or(INNER)?;

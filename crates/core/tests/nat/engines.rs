@@ -1,9 +1,6 @@
 //! Programs of BPF, which hand on what they cannot do, come to the same end as user space, which does all of it.
 
-use std::net::Ipv6Addr;
-
 use crate::support::*;
-use isthmus_core::address::V6;
 use isthmus_core::host::Bounded;
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
@@ -11,15 +8,6 @@ use isthmus_core::verdict::{IcmpError, Refusal, Slow};
 
 fn server() -> Endpoint4 {
     v4("192.0.2.1", 53)
-}
-
-fn address(text: &str) -> V6 {
-    text.parse::<Ipv6Addr>().unwrap().into()
-}
-
-/// Host of a subscriber.
-fn host(subscriber: u32, port: u16) -> Inside {
-    inside(&format!("2001:db8:0:{subscriber:x}::1"), port)
 }
 
 /// A packet through a program that makes sessions.
@@ -41,7 +29,7 @@ fn both_find_the_same_ports_where_few_are_left() {
         size: 8,
         per_subscriber: 4,
     };
-    let calculated = Deterministic::v6(address("2001:db8::"), 48, 64, 16);
+    let calculated = Deterministic::v6(inside("2001:db8::", 0).address, 48, 64, 16);
     for (pooling, blocks) in [
         (Pooling::Strict, Blocks::None),
         (Pooling::Soft, Blocks::None),
@@ -56,7 +44,7 @@ fn both_find_the_same_ports_where_few_are_left() {
         };
         let (mut programs, mut user) = (setup.nat(), setup.nat());
         for number in 0..128_u16 {
-            let host = inside(&format!("2001:db8:0:{:x}::1", number % 8), 2000 + number);
+            let host = host(u32::from(number % 8), 2000 + number);
             let found = out_by_program(&mut programs, host);
             assert_eq!(found, user.out(host, server(), Udp), "{number}");
             programs.host.now.0 += 500;

@@ -9,10 +9,6 @@ use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::verdict::{IcmpError, Refusal};
 
-fn host(subscriber: u32, port: u16) -> Inside {
-    inside(&format!("2001:db8:0:{subscriber:x}::1"), port)
-}
-
 fn exhausted<T>() -> Result<T, Refusal> {
     Err(Refusal::Reply(
         IcmpError::AddressUnreachable,
@@ -371,7 +367,7 @@ fn calculated() -> Setup {
         // 126 blocks of 512 on each of two addresses, 1024 being the first port of the first.
         pool: vec![range("203.0.113.0", 2, 1000, 65_535)],
         blocks: Blocks::Deterministic(Deterministic::v6(
-            "2001:db8::".parse::<Ipv6Addr>().unwrap().into(),
+            inside("2001:db8::", 0).address,
             56,
             64,
             512,

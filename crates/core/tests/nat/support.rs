@@ -260,6 +260,11 @@ pub(crate) fn inside(address: &str, port: u16) -> Inside {
     }
 }
 
+/// A host of a subscriber that has a /64.
+pub(crate) fn host(subscriber: u32, port: u16) -> Inside {
+    inside(&format!("2001:db8:0:{subscriber:x}::1"), port)
+}
+
 pub(crate) fn v4(address: &str, port: u16) -> Endpoint4 {
     Endpoint4 {
         address: address.parse::<Ipv4Addr>().unwrap().into(),
