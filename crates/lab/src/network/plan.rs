@@ -35,7 +35,7 @@ pub const PREFIX: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0, 0);
 /// The network of NAT64's outside addresses.
 pub const POOL: &str = "203.0.113.0/24";
 /// The network of subscribers in runs with many sessions: one /64 each under this /48.
-pub const SUBSCRIBERS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x5, 0, 0, 0, 0, 0x10);
+const SUBSCRIBERS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x5, 0, 0, 0, 0, 0x10);
 
 /// In dual-stack networks: networks that the gateway reaches by the first host.
 const NEAR: [&str; 4] = [
@@ -61,6 +61,11 @@ pub fn routes() -> Vec<String> {
     let all = near.into_iter().chain(FAR);
     all.map(|(network, via)| format!("route add {network} via {via}"))
         .collect()
+}
+
+/// Returns the address of the subscriber with this number, below 65,536.
+pub fn subscriber(number: u32) -> Ipv6Addr {
+    Ipv6Addr::from_bits(SUBSCRIBERS.to_bits() + (u128::from(number) << 64))
 }
 
 /// Returns an IPv4 address under the translation prefix (RFC 6052 section 2.2, length 96).

@@ -196,9 +196,8 @@ fn b4(number: u32) -> Packet {
 
 /// Returns a packet of a flow behind the B4 with this number.
 fn behind_b4(number: u32, flow: u32) -> Packet {
-    let softwire = plan::SUBSCRIBERS.to_bits() + (u128::from(number) << 64);
     let private = Ipv4Addr::new(192, 168, 1, 2);
-    out(V4(private, HOST4), flow).within(V6(softwire.into(), BR))
+    out(V4(private, HOST4), flow).within(V6(plan::subscriber(number), BR))
 }
 
 /// Returns the IPv4 address of the CE with this number, by the rule of the BR: 256 CEs share one.

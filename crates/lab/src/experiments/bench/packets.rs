@@ -135,8 +135,7 @@ pub(super) fn subscribers(sessions: u32) -> Load {
 
 /// Returns a packet of a session of a subscriber, by their numbers.
 fn session(subscriber: u32, number: u32) -> Packet {
-    let source = plan::SUBSCRIBERS.to_bits() + (u128::from(subscriber) << 64);
-    let ends = Ends::V6(source.into(), plan::embed(plan::HOST4));
+    let ends = Ends::V6(plan::subscriber(subscriber), plan::embed(plan::HOST4));
     Packet::new(ends, (FIRST_PORT + number as u16, PORT))
 }
 
