@@ -48,6 +48,18 @@ fn measure(experiments: &[&str], subjects: &[&str], run: &Path) -> Directory {
     Directory::open(run).unwrap()
 }
 
+/// Runs short experiments with these subjects to the end. Trials may be void.
+fn try_to_measure(experiments: &[&str], subjects: &[&str], run: &Path) -> Directory {
+    let output = run_all(experiments, subjects, run);
+    let status = output.status;
+    assert!(
+        status.success() || status.code() == NOT_ALL_MEASURED,
+        "{}",
+        said(&output)
+    );
+    Directory::open(run).unwrap()
+}
+
 /// Runs short experiments with these subjects to the end.
 fn run_all(experiments: &[&str], subjects: &[&str], run: &Path) -> Output {
     let mut arguments = vec!["run"];
@@ -223,14 +235,7 @@ const UNASKED: &str = "unasked from outside";
 fn points_of<const N: usize>(experiment: &str, subjects: [&str; N]) -> Option<[Vec<Point>; N]> {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    let output = run_all(&[experiment], &subjects, &run);
-    let status = output.status;
-    assert!(
-        status.success() || status.code() == NOT_ALL_MEASURED,
-        "{}",
-        said(&output)
-    );
-    let directory = Directory::open(&run).unwrap();
+    let directory = try_to_measure(&[experiment], &subjects, &run);
     let mut points = Vec::new();
     for subject in subjects {
         let mut trials = directory.trials();
@@ -403,13 +408,7 @@ mod timed {
             "ds-lite-isthmus-user",
         ];
         let experiments = ["rfc8219/throughput", "rfc8219/frame-loss"];
-        let output = run_all(&experiments, &subjects, &run);
-        assert!(
-            output.status.success() || output.status.code() == NOT_ALL_MEASURED,
-            "{}",
-            said(&output)
-        );
-        let directory = Directory::open(&run).unwrap();
+        let directory = try_to_measure(&experiments, &subjects, &run);
         assert_eq!(directory.trials().count(), 2 * subjects.len());
         let mut measured = 0;
         for trial in directory.trials() {
