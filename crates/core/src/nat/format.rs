@@ -5,7 +5,8 @@ use super::capacity::Capacity;
 use super::layout::Layout;
 
 /// The version of the tables: how they are laid out, and what their words mean, the hashes included. Whoever
-/// changes that gives it another number; a test (`tests/nat/format.rs`) notices.
+/// changes that gives it another number; a test (`tests/nat/format.rs`) notices. Counts are no part of it: whoever takes
+/// tables over counts anew, the shares of networks included ([`recover`](fn@super::recover)).
 pub const FORMAT: u32 = 2;
 
 impl Layout {
