@@ -31,14 +31,16 @@ const LEFT_OUT: [&str; 11] = [
 ];
 
 /// The experiments that `smoke` does with one of our engines only, unless the experiment or the subject is named. The
-/// octets that a mechanism adds do not depend on the engine, and the papers' links are slower than every engine.
-const OF_ONE_ENGINE: [&str; 7] = [
+/// octets that a mechanism adds do not depend on the engine, and the papers' links are slower than every engine. The time
+/// of a ping does, and stands for each engine in `paper-001/round-trip`.
+const OF_ONE_ENGINE: [&str; 8] = [
     "paper-000/delay-udp-10M",
     "paper-000/delay-tcp-10M",
     "paper-000/delay-udp-100M",
     "paper-000/delay-tcp-100M",
     "paper-000/throughput-udp-10M",
     "paper-000/throughput-udp-100M",
+    "paper-002/latency",
     "paper-002/overhead",
 ];
 

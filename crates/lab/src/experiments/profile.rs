@@ -39,7 +39,7 @@ impl Profile {
     /// Returns the length of traffic for one value.
     pub fn length(self) -> Duration {
         match self {
-            Self::Smoke => Duration::from_millis(400),
+            Self::Smoke => Duration::from_millis(250),
             Self::Standard => Duration::from_secs(5),
             // RFC 2544 section 24.
             Self::Rfc => Duration::from_secs(60),

@@ -21,14 +21,6 @@ pub(super) fn settle() -> Result<()> {
     choose(write_here).map_err(LabError::file(Path::new(FILE)))
 }
 
-/// Returns the machine's algorithm, which links with a line rate keep. Where the queue of such a link overflows, the kernel
-/// joins segments that it sends again, and small ones beat the bound, which has a header for each: by 8 to 14 % at 250 octets
-/// and 10 Mb/s with Reno.
-pub(super) fn of_machine() -> Result<String> {
-    let machine = fs::read_to_string(FILE).map_err(LabError::file(Path::new(FILE)))?;
-    Ok(machine.trim().to_owned())
-}
-
 /// Sets the algorithm of the thread's namespace.
 fn write_here(algorithm: &str) -> io::Result<()> {
     fs::write(FILE, algorithm)
@@ -96,22 +88,24 @@ mod tests {
     fn every_node_of_a_testbed_has_it_and_the_run_says_so() {
         let subjects = subjects();
         let native = subjects.iter().find(|one| one.name == "native-ipv4");
-        let testbed = Testbed::build(native.unwrap(), Links::Unlimited).unwrap();
-        let network = testbed.network();
         let settled = here(&Namespace::create("congestion").unwrap());
         assert!(ALGORITHMS.contains(&settled.as_str()), "{settled}");
-        let mut nodes = 0;
-        for (node, namespace) in network.nodes() {
-            assert_eq!(here(namespace), settled, "{node}");
-            nodes += 1;
-        }
-        assert_eq!(nodes, 3);
-        for interface in interfaces::of(network).unwrap() {
-            assert_eq!(
-                interface.congestion_control.as_ref(),
-                Some(&settled),
-                "{interface:?}"
-            );
+        for links in [Links::Unlimited, Links::Ethernet(10)] {
+            let testbed = Testbed::build(native.unwrap(), links).unwrap();
+            let network = testbed.network();
+            let mut nodes = 0;
+            for (node, namespace) in network.nodes() {
+                assert_eq!(here(namespace), settled, "{node}");
+                nodes += 1;
+            }
+            assert_eq!(nodes, 3);
+            for interface in interfaces::of(network).unwrap() {
+                assert_eq!(
+                    interface.congestion_control.as_ref(),
+                    Some(&settled),
+                    "{interface:?}"
+                );
+            }
         }
     }
 }

@@ -8,7 +8,6 @@ use std::{
 use crate::{
     LabError, Result,
     network::{
-        congestion,
         netns::Namespace,
         plan,
         wire::{Cable, Ethernet, Medium, Plug, Wires},
@@ -319,10 +318,6 @@ impl Topology {
             cables.extend(self.connect(&network, index, link)?);
         }
         if !cables.is_empty() {
-            let machine = congestion::of_machine()?;
-            for (_, namespace) in &network.nodes {
-                namespace.sysctl(&[("net.ipv4.tcp_congestion_control", &machine)])?;
-            }
             network.wires = Some(Wires::start(cables)?);
         }
         for node in &self.nodes {
@@ -492,6 +487,8 @@ const HOST_SETTINGS: &[(&str, &str)] = &[
     ("net.ipv6.conf.default.accept_dad", "0"),
     ("net.ipv6.conf.default.accept_ra", "0"),
     ("net.ipv4.ping_group_range", "0 2147483647"),
+    // Fragments may be overtaken by any number of others: by 64 otherwise, or their datagram is dropped.
+    ("net.ipv4.ipfrag_max_dist", "0"),
 ];
 
 const ROUTER_SETTINGS: &[(&str, &str)] = &[

@@ -162,6 +162,11 @@ impl Tap {
         self.arrives.counts()
     }
 
+    /// Returns how many frames may wait in front of the wire here.
+    pub fn room(&self) -> usize {
+        self.room
+    }
+
     /// Forgets the frames that left here before.
     pub fn forget(&self) {
         self.leaves.first.store(NEVER, Ordering::Release);

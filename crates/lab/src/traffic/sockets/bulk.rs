@@ -9,7 +9,12 @@ use std::{
 use rustix::net::SendFlags;
 
 use super::{Pair, message::Messages, problem, spin, unless_it_would_block};
-use crate::{Result, figures::bound::Payload};
+use crate::{Result, figures::bound::Payload, network::wire::Tap};
+
+/// Octets of a segment at most: what each path of IPv6 carries (RFC 8200 section 5).
+const SEGMENT: usize = 1220;
+/// The share of a queue that one connection may fill: a segment is two frames where a tunnel fragments it.
+const SHARE: usize = 4;
 
 /// A TCP connection that always has data to send.
 #[derive(Debug, Clone, Copy)]
@@ -43,12 +48,23 @@ impl Received {
 
 impl Bulk {
     /// Sends from the near host to the far one.
+    ///
+    /// Where links have a line rate, no more is on its way than fits into the queue in front of them. A network card holds
+    /// TCP back before its own queue is full (TCP small queues), and the end of a cable here cannot. TCP would send what
+    /// the queue dropped again, and all that waits for it behind would be read at once: more than the line carries, if that
+    /// is after the warm-up and the drops before.
     pub fn run(&self, pair: &Pair) -> Result<Received> {
         let (near, mut far) = pair.connection()?;
         let target = SocketAddr::new(pair.target, 0);
         let mut messages = Messages::new(self.message);
+        let window = pair
+            .near
+            .tap
+            .as_ref()
+            .map_or(usize::MAX, |tap| self.window(tap));
         spin(|| {
             let message = messages.write(0);
+            let mut on_the_way = 0;
             let mut buffer = Messages::buffer();
             let begun = Instant::now();
             let mut rest = message;
@@ -58,15 +74,20 @@ impl Bulk {
                 span: Duration::ZERO,
             };
             while begun.elapsed() < self.warm_up + self.duration {
-                let written = unless_it_would_block(write(&near, rest));
-                rest = &rest[written.map_err(problem("write to", target))?.unwrap_or(0)..];
-                if rest.is_empty() {
-                    rest = message;
+                if on_the_way < window {
+                    let written = unless_it_would_block(write(&near, rest));
+                    let written = written.map_err(problem("write to", target))?.unwrap_or(0);
+                    on_the_way += written;
+                    rest = &rest[written..];
+                    if rest.is_empty() {
+                        rest = message;
+                    }
                 }
                 let read = unless_it_would_block(far.read(&mut buffer));
                 let Some(bytes) = read.map_err(problem("read from", target))? else {
                     continue;
                 };
+                on_the_way -= bytes;
                 let now = Instant::now();
                 if now.duration_since(begun) < self.warm_up {
                     continue;
@@ -80,6 +101,12 @@ impl Bulk {
             }
             Ok(received)
         })
+    }
+
+    /// Returns the octets that may be on their way from this end of a cable.
+    fn window(&self, tap: &Tap) -> usize {
+        let segment = (self.message.bytes() as usize).min(SEGMENT);
+        tap.room() / SHARE * segment
     }
 }
 

@@ -4,6 +4,7 @@
 //! cables in the same run. What the lab's own clocks say about a lone frame is compared with the time stamps that the
 //! kernel gives to captured packets.
 
+mod agreement;
 mod delay;
 mod faults;
 mod kernel_clock;

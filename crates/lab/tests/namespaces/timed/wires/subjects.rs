@@ -77,7 +77,7 @@ fn nat64(device: &dyn Device) {
 }
 
 /// Who speaks through the subject.
-fn hosts(network: &Network) -> Pair {
+pub(super) fn hosts(network: &Network) -> Pair {
     let near = Host::new(network, HOST6, HOST_INTERFACE, plan::HOST6).unwrap();
     let far = Host::new(network, HOST4, HOST_INTERFACE, plan::HOST4).unwrap();
     Pair::translated(near, far, plan::embed(plan::HOST4))

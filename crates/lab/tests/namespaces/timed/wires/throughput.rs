@@ -1,6 +1,6 @@
 //! Throughput over links with a line rate, against the bound.
 
-use std::time::Duration;
+use std::{fs, time::Duration};
 
 use isthmus_lab::{
     network::{
@@ -86,6 +86,36 @@ fn a_connection_fills_the_line() {
             }
         });
     }
+}
+
+/// Small segments lose nothing and do not beat the bound, whichever congestion control the namespaces have: Reno and CUBIC
+/// fill any queue, and more than the line carries would be read after a loss.
+#[test]
+fn no_congestion_control_beats_the_bound() {
+    let allowed = fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap();
+    with(&routed(Ethernet::new(rate(10))), |network| {
+        let [(name, pair), _] = &strangers(network);
+        let tap = network.wires().unwrap().tap(HOST6, HOST_INTERFACE).unwrap();
+        let bulk = Bulk {
+            message: payload(250),
+            warm_up: Duration::from_secs(1),
+            duration: Duration::from_secs(1),
+        };
+        let bound = path(name, rate(10)).streaming(transport(Protocol::Tcp), bulk.message);
+        for algorithm in allowed.split_whitespace() {
+            for (_, namespace) in network.nodes() {
+                let setting = ("net.ipv4.tcp_congestion_control", algorithm);
+                namespace.sysctl(&[setting]).unwrap();
+            }
+            let what = format!("TCP by {algorithm}");
+            measure(&what, || {
+                let before = tap.left();
+                let (seen, punctual) = watched(network, || bulk.run(pair).unwrap());
+                assert_eq!(tap.left().since(&before).overflowed, 0, "{what}");
+                full(report(&what, seen.goodput(), bound), punctual)
+            });
+        }
+    });
 }
 
 /// A load beyond the line rate waits, and is dropped and counted when the queue is full.
