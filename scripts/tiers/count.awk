@@ -13,6 +13,11 @@ FILENAME ~ /known-failing/ {
 
 /^test result: / { passed += $4; failed += $6 }
 /^test .* \.\.\. FAILED$/ { failures[++n] = $2 }
+# Why it failed: the lines of its panic, of which a reader of the sum needs the beginning.
+/^---- .* stdout ----$/ { heading = $2; inside = 0 }
+/^(stack backtrace|failures|note): ?/ { inside = 0 }
+inside && length(because[heading]) < 400 { because[heading] = because[heading] " " $0 }
+/^thread .* panicked at / { inside = heading != "" }
 /^test .*::.* \.\.\. ok$/ {
     name = engine = $2
     sub(/^[a-z]*::/, "", name)
@@ -53,7 +58,7 @@ END {
     if (passed > skipped) print "passed", passed - skipped
     for (reason in reasons) print "skipped", reasons[reason], reason
     for (reason in ignored) print "skipped", ignored[reason], reason
-    for (i = 1; i <= n; i++) print "failed 1", failures[i]
+    for (i = 1; i <= n; i++) print "failed 1", failures[i] (failures[i] in because ? ":" because[failures[i]] : "")
     if (failed > n) print "failed", failed - n, "see the log"
     if (status != 0 && failed == 0) print "failed 1 the tests ended with status", status
 }

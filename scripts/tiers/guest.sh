@@ -65,7 +65,7 @@ guest_tests() { # LINE...
     for line in "$@"; do
         script+="echo '--- $line'; $line || failed=1; "
     done
-    tests/guest/run --cpus 2 --timeout 3600 --file tests/guest/load "${files[@]}" \
+    tests/guest/run --cpus 2 --memory 2G --timeout 3600 --file tests/guest/load "${files[@]}" \
         --program "$vectors:/usr/local/bin/vectors" --program "$namespaces:/usr/local/bin/namespaces" \
         --file "$root/vectors:$root/vectors" --file "$manifest:$manifest" \
         "${options[@]}" -- sh -c "$script exit \$failed" | tee "$output" || status=$?
