@@ -73,6 +73,12 @@ vector("fragments-out-last-first", AFTR,
        held(over6(B4A, AFTR6) / fragment4(WHOLE, 504)),
        leaves(over6(B4A, AFTR6) / fragment4(WHOLE, 0, 504), fragment4(OUTSIDE, 0, 504), fragment4(OUTSIDE, 504),
               **{"decapsulated-4in6": 2}))
+BACK = ip4(SERVER, OUT, id=0x97) / udp(53, p) / data(992), ip4(SERVER, PC, 63, id=0x97) / udp(53, 40000) / data(992)
+vector("fragments-in", AFTR, opened, *[
+    enters(fragment4(BACK[0], *span), over6(AFTR6, B4A) / fragment4(BACK[1], *span)) for span in [(0, 504), (504, None)]])
+vector("fragments-in-last-first", AFTR, opened, held(fragment4(BACK[0], 504)),
+       enters(fragment4(BACK[0], 0, 504), over6(AFTR6, B4A) / fragment4(BACK[1], 0, 504),
+              over6(AFTR6, B4A) / fragment4(BACK[1], 504), **{"encapsulated-4in6": 2}))
 ECHO = ip4(PC, SERVER, id=0x98) / ICMP(type=8, id=7, seq=1) / data(1792)
 vector("fragments-in-atomic-fragments", AFTR,
        held(atomic6(B4A, AFTR6) / fragment4(WHOLE, 504)),

@@ -17,6 +17,12 @@ vector("atomic-back-touches-no-store", CLAT,
        send(ip4(HOST, SERVER) / udp() / data(), ip6("2001:db8:a::464", WEB, 63) / udp(p) / data()),
        send(ip6(WEB, "2001:db8:a::464") / IPv6ExtHdrFragment(id=0x1234) / udp(53, p) / data(), to4(SERVER, HOST, id=0x1234) / udp(53, 40000) / data()),
        held(fragment6(ip6(WEB, "2001:db8:a::464") / udp(53, p) / data(992), 504)), counters={"fragment-timeout": 1})
+GONE = ip4(HOST, SERVER, id=0xbeef) / udp() / data(1000), ip6("2001:db8:a::464", WEB, 63) / udp(p) / data(1000)
+BACK = ip6(WEB, "2001:db8:a::464") / udp(53, p) / data(1000), to4(SERVER, HOST, id=0xbeef, flags=0) / udp(53, 40000) / data(1000)
+SPANS = [(0, 400), (400, 800), (800, None)]
+vector("fragments-out-and-back", CLAT,
+       *[send(fragment4(GONE[0], *span), fragment6(GONE[1], *span, 0xbeef)) for span in SPANS],
+       *[send(fragment6(BACK[0], *span, 0xbeef), fragment4(BACK[1], *span)) for span in SPANS])
 vector("stranger", CLAT, drop(ip6("2001:db8::bad", "2001:db8:a::464") / udp(53, 5000) / data(), "tunnel-source"))
 # A PCP server would say so to the CLAT itself (RFC 7648), but was not asked.
 vector("stranger-from-the-port-of-pcp", CLAT, drop(

@@ -11,6 +11,12 @@ requirement("5.2", MUST, "The lwB4 translates its hosts to its address and port 
 vector("out-and-back", B4,
        enters(ip4(HOST, SERVER) / udp() / data(), over6("2001:db8:a::1", BR6) / ip4(SHARED, SERVER, 63) / udp(p) / data()),
        leaves(over6(BR6, "2001:db8:a::1") / ip4(SERVER, SHARED) / udp(53, p) / data(), ip4(SERVER, HOST, 63) / udp(53, 40000) / data()))
+GONE = ip4(HOST, SERVER, id=0x99) / udp() / data(992), ip4(SHARED, SERVER, 63, id=0x99) / udp(p) / data(992)
+BACK = ip4(SERVER, SHARED, id=0x98) / udp(53, p) / data(992), ip4(SERVER, HOST, 63, id=0x98) / udp(53, 40000) / data(992)
+SPANS = [(0, 504), (504, None)]
+vector("fragments-out-and-back", B4,
+       *[enters(fragment4(GONE[0], *span), over6("2001:db8:a::1", BR6) / fragment4(GONE[1], *span)) for span in SPANS],
+       *[leaves(over6(BR6, "2001:db8:a::1") / fragment4(BACK[0], *span), fragment4(BACK[1], *span)) for span in SPANS])
 requirement("5.2", MUST, "It takes packets from the lwAFTR only.")
 vector("stranger", B4, drop(
     over6("2001:db8:b::1", "2001:db8:a::1") / ip4(SERVER, SHARED) / udp(53, PORT) / data(), "tunnel-source"))

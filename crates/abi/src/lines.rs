@@ -1,5 +1,5 @@
-//! The two memories of the core: arrays of lines, which user space maps. The loader sets how many lines
-//! there are.
+//! The memories of the core: arrays of lines, which user space maps. The loader sets how many lines there are of the first
+//! two.
 
 use isthmus_core::table::Line;
 
@@ -7,6 +7,9 @@ use isthmus_core::table::Line;
 pub const STATE: &str = "STATE";
 /// The map of the tables of the configuration.
 pub const RULES: &str = "RULES";
+
+/// The map of the [shares](isthmus_core::slow::shares) of the slow path.
+pub const SHARES: &str = "SHARES";
 
 /// `BPF_F_MMAPABLE`: user space works on the same memory.
 pub const MMAPABLE: usize = 1 << 10;

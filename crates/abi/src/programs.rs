@@ -50,11 +50,15 @@ pub enum Slot {
     Errors,
     /// Makes sessions that packets in the softwires of an AFTR need.
     OpenSoftwires,
+    /// Translates fragments.
+    Fragments,
+    /// Remembers first fragments for those that follow them.
+    Remember,
 }
 
 impl Slot {
     /// All of them, in the order of their places.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Base,
         Self::Open,
         Self::Softwires,
@@ -63,6 +67,8 @@ impl Slot {
         Self::OpenV4,
         Self::Errors,
         Self::OpenSoftwires,
+        Self::Fragments,
+        Self::Remember,
     ];
 
     /// The name of the program of a hook that belongs here.
@@ -77,6 +83,8 @@ impl Slot {
             (Hook::Xdp, Self::OpenV4) => "isthmus_xdp_open_v4",
             (Hook::Xdp, Self::Errors) => "isthmus_xdp_errors",
             (Hook::Xdp, Self::OpenSoftwires) => "isthmus_xdp_open_softwires",
+            (Hook::Xdp, Self::Fragments) => "isthmus_xdp_fragments",
+            (Hook::Xdp, Self::Remember) => "isthmus_xdp_remember",
             (Hook::Tc, Self::Base) => "isthmus_tc",
             (Hook::Tc, Self::Open) => "isthmus_tc_open",
             (Hook::Tc, Self::Softwires) => "isthmus_tc_softwires",
@@ -85,6 +93,8 @@ impl Slot {
             (Hook::Tc, Self::OpenV4) => "isthmus_tc_open_v4",
             (Hook::Tc, Self::Errors) => "isthmus_tc_errors",
             (Hook::Tc, Self::OpenSoftwires) => "isthmus_tc_open_softwires",
+            (Hook::Tc, Self::Fragments) => "isthmus_tc_fragments",
+            (Hook::Tc, Self::Remember) => "isthmus_tc_remember",
         }
     }
 }

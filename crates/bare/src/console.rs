@@ -101,7 +101,7 @@ fn plan(machine: &Machine) {
     say!(
         "isthmus {}: {} instances",
         env!("CARGO_PKG_VERSION"),
-        machine.image.members.len()
+        machine.image.instances.len()
     );
     for own in machine.image.addresses {
         say!("card {}: {}", own.card, IpAddr::from(own.address));

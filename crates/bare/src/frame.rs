@@ -138,7 +138,7 @@ impl<const BYTES: usize> Frame<BYTES> {
 }
 
 impl<const BYTES: usize> Packet for Frame<BYTES> {
-    const ABILITIES: Abilities = Abilities::USER_SPACE;
+    const ABILITIES: Abilities = Abilities::ALONE;
 
     #[inline(always)]
     fn len(&self) -> usize {

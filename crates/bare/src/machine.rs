@@ -7,7 +7,6 @@ use chacha20::ChaCha8Rng;
 use isthmus_core::config::Instance;
 use isthmus_core::gateway;
 use isthmus_core::host::Established;
-use isthmus_core::mechanism::Instances;
 use isthmus_core::packet::{Packet as _, Plain};
 use isthmus_core::reason::Counter;
 use isthmus_core::slow::datagram::{Fragment, Key, NoFragment};
@@ -19,7 +18,7 @@ use isthmus_core::slow::waiting::{self, Purpose};
 use isthmus_core::table::Line;
 use isthmus_core::verdict::{IcmpError, Refusal, Slow, Split, Verdict};
 use isthmus_core::wire::resolution::{self, Mac};
-use isthmus_image::{Address, CARDS, Hop, Image, Member, Network};
+use isthmus_image::{Address, CARDS, Hop, Image, Network};
 
 use crate::card::Card;
 use crate::clock::{self, Clock};
@@ -115,9 +114,9 @@ impl Passed {
 fn process_any<const N: usize>(
     frame: &mut Frame<N>,
     mut services: Services<'_>,
-    members: &[Member],
+    instances: &[Instance],
 ) -> Passed {
-    let result = gateway::process(frame, &mut services, &Members(members));
+    let result = gateway::process(frame, &mut services, instances);
     Passed::of(&services, result)
 }
 
@@ -127,16 +126,6 @@ const fn waits(refusal: Refusal) -> bool {
         refusal,
         Refusal::Slow(Slow::HoldFragment | Slow::Reassemble)
     )
-}
-
-/// The instances of the image, as the core looks at them.
-struct Members<'a>(&'a [Member]);
-
-impl Instances for Members<'_> {
-    #[inline(always)]
-    fn get(&self, index: u32) -> Option<&Instance> {
-        self.0.get(index as usize).map(|member| &member.instance)
-    }
 }
 
 impl Machine {
@@ -152,7 +141,7 @@ impl Machine {
     #[cold]
     fn sweep_now(&mut self, now: u64) {
         self.sweeper
-            .step(self.image.members, self.state, now, &mut self.counts);
+            .step(self.image.instances, self.state, now, &mut self.counts);
         self.expire(now);
         self.sweeper.ended(self.clock.nanos());
     }
@@ -161,7 +150,7 @@ impl Machine {
     pub fn tell(&mut self, nanos: u64) -> bool {
         let is_told = self.clock.tell(nanos);
         if is_told {
-            Sweeper::all(self.image.members, self.state, nanos, &mut self.counts);
+            Sweeper::all(self.image.instances, self.state, nanos, &mut self.counts);
             self.expire(nanos);
         }
         is_told
@@ -344,10 +333,10 @@ impl Machine {
             hop: None,
             effort: PhantomData,
         };
-        let members = self.image.members;
-        match gateway::process(&mut Plain(frame), &mut services, &Members(members)) {
+        let instances = self.image.instances;
+        match gateway::process(&mut Plain(frame), &mut services, instances) {
             Err(Refusal::Slow(_) | Refusal::Reply(..)) => {
-                process_any(frame, services.thorough(), members)
+                process_any(frame, services.thorough(), instances)
             }
             result => Passed::of(&services, result),
         }
@@ -425,7 +414,7 @@ impl Machine {
             }
         };
         frame.truncate(fragment.end());
-        let instances = self.image.members.iter().map(|member| &member.instance);
+        let instances = self.image.instances.iter();
         let deadline = now.saturating_add(waiting::time(instances));
         let key = fragment.key;
         let (fragments, pool) = (&mut self.fragments, &mut self.pool);
@@ -537,12 +526,12 @@ impl Machine {
     /// Sends an ICMP error to the sender of a packet, within the rate limit of its instance.
     #[cold]
     fn reply(&mut self, original: &[u8], error: IcmpError, owner: usize, now: u64) {
-        let (Some(member), Some(limiter)) =
-            (self.image.members.get(owner), self.limiters.get(owner))
+        let (Some(instance), Some(limiter)) =
+            (self.image.instances.get(owner), self.limiters.get(owner))
         else {
             return;
         };
-        let Some(reply) = Reply::new(original, error, &member.instance) else {
+        let Some(reply) = Reply::new(original, error, instance) else {
             return;
         };
         if limiter.take(now) {

@@ -120,9 +120,9 @@ unsafe fn boot(loaded: Loaded, began: u64) -> Result<Machine, &'static str> {
     let mut open = || Card::open(found.next().ok_or(TOO_FEW)?, &mut pool).ok_or(REFUSES);
     let cards = [open()?, open()?];
     let mut rates = image
-        .members
+        .instances
         .iter()
-        .map(|member| u32::try_from(member.icmp_errors).unwrap_or(u32::MAX));
+        .map(|instance| instance.policy.icmp_errors);
     let limiters = core::array::from_fn(|_| Limiter::new(rates.next().unwrap_or(0)));
     let mut seed = [0; 32];
     // Two starts of one image must not repeat each other, but for tests.
@@ -153,8 +153,8 @@ unsafe fn boot(loaded: Loaded, began: u64) -> Result<Machine, &'static str> {
 
 /// Makes a static binding, before any packet. `None`: there is no room for it, or the pool does not have its address.
 fn bind(image: &Image<'_>, state: &[Line], binding: &Binding) -> Option<()> {
-    let member = image.members.get(binding.member as usize)?;
-    let nat = member.instance.mechanism.nat()?;
+    let instance = image.instances.get(binding.instance as usize)?;
+    let nat = instance.mechanism.nat()?;
     nat::insert_static(state, nat, Instant::from_nanos(0), &binding.get()?).ok()
 }
 

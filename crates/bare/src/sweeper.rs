@@ -3,12 +3,11 @@
 
 use core::ops::Range;
 
-use isthmus_core::mechanism::Mechanism as _;
 use isthmus_core::mechanism::instances::MOST_INSTANCES;
+use isthmus_core::mechanism::{Instance, Mechanism as _};
 use isthmus_core::nat;
 use isthmus_core::table::Line;
 use isthmus_core::time::Instant;
-use isthmus_image::Member;
 
 use crate::host::Counts;
 
@@ -60,11 +59,11 @@ impl Sweeper {
     }
 
     /// Sweeps the buckets of one instance whose turn it is at `now`, as long as [`ended`](Self::ended) tells of each step.
-    pub fn step(&mut self, members: &[Member], state: &[Line], now: u64, counts: &mut Counts) {
+    pub fn step(&mut self, instances: &[Instance], state: &[Line], now: u64, counts: &mut Counts) {
         self.last = now;
-        let has_state = |at: &usize| members[*at].instance.mechanism.nat().is_some();
-        let later = (self.turn..members.len()).find(has_state);
-        let Some(at) = later.or_else(|| (0..self.turn.min(members.len())).find(has_state)) else {
+        let has_state = |at: &usize| instances[*at].mechanism.nat().is_some();
+        let later = (self.turn..instances.len()).find(has_state);
+        let Some(at) = later.or_else(|| (0..self.turn.min(instances.len())).find(has_state)) else {
             return;
         };
         self.turn = at + 1;
@@ -72,7 +71,7 @@ impl Sweeper {
             return;
         };
         let passed = now.saturating_sub(core::mem::replace(&mut place.last, now));
-        sweep(&members[at], state, now, counts, |buckets| {
+        sweep(&instances[at], state, now, counts, |buckets| {
             turn(&mut place.next, buckets, passed)
         });
     }
@@ -84,22 +83,22 @@ impl Sweeper {
     }
 
     /// Sweeps all buckets, however long that takes.
-    pub fn all(members: &[Member], state: &[Line], now: u64, counts: &mut Counts) {
-        for (member, counts) in members.iter().zip(counts) {
-            sweep(member, state, now, counts, |buckets| 0..buckets);
+    pub fn all(instances: &[Instance], state: &[Line], now: u64, counts: &mut Counts) {
+        for (instance, counts) in instances.iter().zip(counts) {
+            sweep(instance, state, now, counts, |buckets| 0..buckets);
         }
     }
 }
 
 /// Sweeps those of an instance's buckets, by their number, whose turn it is.
 fn sweep(
-    member: &Member,
+    instance: &Instance,
     state: &[Line],
     now: u64,
     counts: &mut [u64],
     turn: impl FnOnce(u32) -> Range<u32>,
 ) {
-    let Some(nat) = member.instance.mechanism.nat() else {
+    let Some(nat) = instance.mechanism.nat() else {
         return;
     };
     let buckets = turn(nat.layout.buckets());

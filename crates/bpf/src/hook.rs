@@ -64,6 +64,13 @@ macro_rules! programs {
             run(context, Stage::Errors)
         }
 
+        /// Goes on with a fragment.
+        #[unsafe(export_name = concat!("isthmus_", $hook, "_fragments"))]
+        #[unsafe(link_section = $section)]
+        pub extern "C" fn fragments(context: *mut $raw) -> $action {
+            run(context, Stage::Fragments)
+        }
+
         /// Makes the session that a packet of an IPv6 host needs, and has the first program look again.
         #[unsafe(export_name = concat!("isthmus_", $hook, "_open"))]
         #[unsafe(link_section = $section)]
@@ -85,6 +92,16 @@ macro_rules! programs {
             open_for(context, Opens::Softwires)
         }
 
+        /// Remembers a first fragment, and has the program of fragments go on with it.
+        #[unsafe(export_name = concat!("isthmus_", $hook, "_remember"))]
+        #[unsafe(link_section = $section)]
+        pub extern "C" fn remember(raw: *mut $raw) -> $action {
+            let context = Context::new(raw);
+            let vlan = resume(&context);
+            let (answer, searched) = stage::remember(&mut Device::new(&context));
+            finish(&context, settled(raw, answer, searched), vlan)
+        }
+
         /// Makes a session for a packet, unless that came from where no inside host is.
         #[inline(always)]
         fn open_for(raw: *mut $raw, packets: Opens) -> $action {
@@ -94,8 +111,8 @@ macro_rules! programs {
                 maps::count(Counter::NotInside);
                 return finish(&context, Device::DROP, vlan);
             }
-            let answer = stage::open(&mut Device::new(&context), packets);
-            finish(&context, answer, vlan)
+            let (answer, searched) = stage::open(&mut Device::new(&context), packets);
+            finish(&context, settled(raw, answer, searched), vlan)
         }
 
         /// Finds the instance of a packet, and takes the packet across its mechanism.
@@ -113,7 +130,17 @@ macro_rules! programs {
                 search(raw, u32::from(matches!(family, Family::V6)), configured.number())
             };
             let answer = dispatch(raw, program, family, configured, searched, arrival.link);
-            finish(&context, answer, arrival.vlan)
+            finish(&context, settled(raw, answer, searched), arrival.vlan)
+        }
+
+        /// The return code of an answer: user space may be given a packet, or not.
+        #[inline(always)]
+        fn settled(raw: *mut $raw, answer: i32, searched: u64) -> i32 {
+            if stage::is_for_user_space(answer) {
+                hand_up(raw, answer, searched)
+            } else {
+                answer
+            }
         }
 
         /// The instance that a packet belongs to, IPv6 if `v6` is not 0; see [`owner::search`].
@@ -124,6 +151,13 @@ macro_rules! programs {
             let quoted = || quoted_protocol(raw) as u8;
             let configured = Configured::from_number(configured);
             owner::search(configured, family, &Device::new(&Context::new(raw)), quoted)
+        }
+
+        /// The return code for a packet that user space takes, by the answer for it; see [`stage::hand_up`].
+        #[unsafe(export_name = concat!($hook, "_hand_up"))]
+        #[inline(never)]
+        pub extern "C" fn hand_up(raw: *mut $raw, answer: i32, searched: u64) -> i32 {
+            stage::hand_up(&Device::new(&Context::new(raw)), answer, searched)
         }
 
         /// The quoted protocol of an ICMPv4 message.
@@ -168,6 +202,7 @@ macro_rules! programs {
             match packets {
                 Packets::Plain => stage::cross_plain::<M, _>(device, route, family, &chosen),
                 Packets::Errors => stage::cross_error::<M, _>(device, route, family, &chosen),
+                Packets::Fragments => stage::cross_fragment::<M, _>(device, route, family, &chosen),
                 Packets::All => stage::cross::<M, _>(device, route, family, &chosen),
             }
         }
@@ -184,6 +219,8 @@ pub(crate) enum Packets {
     Plain,
     /// [ICMP errors](isthmus_core::packet::Errors).
     Errors,
+    /// [Fragments](isthmus_core::packet::Fragments).
+    Fragments,
     /// Whatever comes.
     All,
 }
@@ -224,6 +261,8 @@ macro_rules! crossings {
                 crossing!($raw, $name, plain6, V6, Plain, $hook, "_plain6_", stringify!($module));
                 crossing!($raw, $name, errors4, V4, Errors, $hook, "_errors4_", stringify!($module));
                 crossing!($raw, $name, errors6, V6, Errors, $hook, "_errors6_", stringify!($module));
+                crossing!($raw, $name, fragments4, V4, Fragments, $hook, "_fragments4_", stringify!($module));
+                crossing!($raw, $name, fragments6, V6, Fragments, $hook, "_fragments6_", stringify!($module));
                 crossing!($raw, $name, v4, V4, All, $hook, "_v4_", stringify!($module));
                 crossing!($raw, $name, v6, V6, All, $hook, "_v6_", stringify!($module));
             }
@@ -263,6 +302,12 @@ macro_rules! crossings {
                             return match family {
                                 Family::V4 => $module::errors4(context, words, searched, link),
                                 Family::V6 => $module::errors6(context, words, searched, link),
+                            };
+                        }
+                        if program.is(Stage::Fragments) && mechanism::$module::$name::FRAGMENTS_IN_BPF {
+                            return match family {
+                                Family::V4 => $module::fragments4(context, words, searched, link),
+                                Family::V6 => $module::fragments6(context, words, searched, link),
                             };
                         }
                         if !program.is(STAGE) {

@@ -10,8 +10,12 @@ use isthmus_abi::clock::Clock;
 use isthmus_abi::counts;
 use isthmus_abi::lines::{LineWords, MMAPABLE};
 use isthmus_abi::programs::{self, Mechanisms};
+use isthmus_core::mechanism::instances::MOST_INSTANCES;
 use isthmus_core::reason::Counter;
-use isthmus_core::table::{Buckets, Line, Memory, Placed, Twin};
+use isthmus_core::slow::customer::{Customer, Queue};
+use isthmus_core::slow::limiter;
+use isthmus_core::slow::shares::{self, Shares};
+use isthmus_core::table::{Buckets, Line, Memory, Placed, Position, Slots, Twin};
 
 /// The instances of both banks.
 #[btf_map]
@@ -70,15 +74,65 @@ pub(crate) static XDP_PROGRAMS: ProgramArray<{ programs::ENTRIES }> = ProgramArr
 #[btf_map]
 pub(crate) static TC_PROGRAMS: ProgramArray<{ programs::ENTRIES }> = ProgramArray::new();
 
-/// Maps of lines.
+/// Maps of lines, to which the loader gives their number.
 type Lines = Array<LineWords, 1, MMAPABLE>;
 
 #[inline(always)]
-fn line(lines: &'static Lines, index: u32) -> Option<&'static Line> {
+fn line<const ENTRIES: usize, const FLAGS: usize>(
+    lines: &'static Array<LineWords, ENTRIES, FLAGS>,
+    index: u32,
+) -> Option<&'static Line> {
     let words = lines.get_ptr_mut(index)?;
     // SAFETY: a map value of 64 bytes, aligned to 8, shared with others only through atomic
     // operations; it outlives the program's run.
     Some(unsafe { &*words.cast::<Line>() })
+}
+
+/// The limits of the ICMP errors of instances, a line for each, of which the first word counts: see
+/// [`limiter`](isthmus_core::slow::limiter).
+#[btf_map]
+static ICMP_ERRORS: Array<LineWords, { MOST_INSTANCES as usize }> = Array::new();
+
+/// Whose packets user space is asked to take.
+#[btf_map]
+static SHARES: Array<LineWords, { shares::LINES as usize }, MMAPABLE> = Array::new();
+
+/// The memory of [`SHARES`].
+struct ShareLines;
+
+impl Memory for ShareLines {
+    #[inline(always)]
+    fn line(&self, index: u32) -> Option<&Line> {
+        line(&SHARES, index)
+    }
+}
+
+/// Whether user space may be given a packet of a customer, whose words these are, by a queue with so many places; 0: no.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn take_share(queue: u32, high: u64, low: u64, places: u32) -> u32 {
+    let Some(queue) = Queue::from_number(queue) else {
+        return 0;
+    };
+    let now = kept().map_or(0, Kept::now);
+    let shares = Shares(ShareLines);
+    let round = match queue {
+        Queue::Errors => shares::second(now),
+        _ => shares.round(now),
+    };
+    let words = [high, low];
+    u32::from(shares.take(&Customer { queue, words }, round, places))
+}
+
+/// Whether user space may be asked for an ICMP error of an instance, which may send `rate` a second.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn may_ask_for_error(instance: u32, rate: u32) -> u32 {
+    let Some([full_at, ..]) = line(&ICMP_ERRORS, instance) else {
+        return 0;
+    };
+    let now = kept().map_or(0, Kept::now);
+    u32::from(limiter::take(full_at, rate, now))
 }
 
 /// The memory of [`STATE`].
@@ -92,42 +146,69 @@ impl Memory for State {
 
     #[inline(always)]
     fn insert(&self, table: Buckets, hash: u64, mask: u64, word: u64, twin: Twin) -> Placed {
-        let at = u64::from(table.count) << 32 | u64::from(table.first);
-        Placed::from_word(table_insert(at, hash, mask, word, twin as u32))
+        Placed::from_word(table_insert(number(table), hash, mask, word, twin as u32))
     }
 
     #[inline(always)]
     fn search(&self, table: Buckets, hash: u64, mask: u64, want: u64) -> u64 {
-        let at = u64::from(table.count) << 32 | u64::from(table.first);
-        table_search(at, hash, mask, want)
+        table_search(number(table), hash, mask, want)
+    }
+
+    #[inline(always)]
+    fn give_way(&self, table: Slots, hash: u64, owner: u64, share: u64) -> Position {
+        Position(slots_give_way(
+            number(table.control),
+            table.first,
+            hash,
+            owner,
+            share,
+        ))
     }
 }
 
-/// [`Memory::search`] as a global function; `at` as in [`table_insert`].
+/// A table as the global functions take it: its first line below its number of lines.
+#[inline(always)]
+fn number(table: Buckets) -> u64 {
+    u64::from(table.count) << 32 | u64::from(table.first)
+}
+
+/// The table with this [`number`].
+#[inline(always)]
+fn buckets(at: u64) -> Buckets {
+    Buckets {
+        first: at as u32,
+        count: (at >> 32) as u32,
+    }
+}
+
+/// [`Memory::give_way`] as a global function; `at` is the [`number`] of the control lines.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn slots_give_way(at: u64, first: u32, hash: u64, owner: u64, share: u64) -> u32 {
+    let control = buckets(at);
+    let table = Slots { control, first };
+    table.give_way(&State, hash, owner, share).0
+}
+
+/// [`Memory::search`] as a global function; `at` is the [`number`] of the table.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn table_search(at: u64, hash: u64, mask: u64, want: u64) -> u64 {
-    let table = Buckets {
-        first: at as u32,
-        count: (at >> 32) as u32,
-    };
-    table.get(&State, hash, mask, want).unwrap_or(0)
+    buckets(at).get(&State, hash, mask, want).unwrap_or(0)
 }
 
-/// [`Memory::insert`] as a global function; `at` has the first line of the table below its number of lines.
+/// [`Memory::insert`] as a global function; `at` is the [`number`] of the table.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn table_insert(at: u64, hash: u64, mask: u64, word: u64, twin: u32) -> u64 {
-    let table = Buckets {
-        first: at as u32,
-        count: (at >> 32) as u32,
-    };
     let twin = match twin {
         0 => Twin::Harmless,
         1 => Twin::NotFound,
         _ => Twin::Unknown,
     };
-    table.insert_into(&State, hash, mask, word, twin).to_word()
+    buckets(at)
+        .insert_into(&State, hash, mask, word, twin)
+        .to_word()
 }
 
 /// The memory of [`RULES`].

@@ -53,14 +53,19 @@ fn find_v6(configured: Configured, source: V6, destination: V6) -> u64 {
     instance_v6(from.0, from.1, to.0, to.1, configured.number())
 }
 
+/// The number of the instance that a search found; `None` if it found none.
+#[inline(always)]
+pub(crate) fn index(searched: u64) -> Option<u32> {
+    match searched {
+        ONLY => Some(0),
+        other => number(other),
+    }
+}
+
 /// The instance that a search found; `None` if it found none.
 #[inline(always)]
 pub(crate) fn instance(configured: &Configured, searched: u64) -> Option<&Instance> {
-    let index = match searched {
-        ONLY => 0,
-        other => number(other)?,
-    };
-    configured.get(index)
+    configured.get(index(searched)?)
 }
 
 impl Configured {

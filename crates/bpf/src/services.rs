@@ -85,6 +85,17 @@ impl<S, E, L: LastSearch> Services<S, E, L> {
     }
 }
 
+impl<S, E, L> Services<S, E, L> {
+    /// The instance of the packet, as a [search](crate::owner::search) gives it.
+    #[inline(always)]
+    pub(crate) fn searched(&self) -> u64 {
+        match self.row {
+            counts::OF_GATEWAY => lookup::NOTHING,
+            row => u64::from(row / counts::ROW),
+        }
+    }
+}
+
 impl<S: Effort, E: Egress, L: LastSearch> Host for Services<S, E, L> {
     type Effort = S;
     type State = State;

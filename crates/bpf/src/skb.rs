@@ -110,8 +110,13 @@ pub extern "C" fn skb_replace_front(
         return changed as i32;
     }
     if growth != fixed {
+        // The segments of a super-packet that leaves a tunnel are what they were in it.
+        let flags = match removed {
+            0 => 0,
+            _ => FIXED_GSO,
+        };
         // SAFETY: as above.
-        let moved = unsafe { bpf_skb_adjust_room(context, growth - fixed, ROOM_AT_MAC, 0) };
+        let moved = unsafe { bpf_skb_adjust_room(context, growth - fixed, ROOM_AT_MAC, flags) };
         if moved != 0 {
             return moved as i32;
         }

@@ -2,20 +2,23 @@
 //! hands those of others on, by a tail call, to another; so does one that makes sessions, because that takes
 //! the stack for itself. A packet that is handed on is unchanged.
 
+use isthmus_abi::counts;
 use isthmus_abi::programs::Slot;
 use isthmus_core::gateway::{self, Cross, Crosses};
-use isthmus_core::host::{Bounded, BoundedInSet, Effort, Established, Host as _, Resumed};
+use isthmus_core::host::{Bounded, BoundedInSet, Effort, Established, Host, Resumed};
 use isthmus_core::mechanism::aftr::Aftr;
 use isthmus_core::mechanism::nat64::Nat64;
-use isthmus_core::mechanism::{Opens, Stage};
-use isthmus_core::packet::{Errors, Family, Packet, Plain, Truncated};
+use isthmus_core::mechanism::{Mechanism as _, Opens, Stage};
+use isthmus_core::packet::{Errors, Family, Fragments, Packet, Plain, Truncated};
 use isthmus_core::reason::Counter;
+use isthmus_core::slow::customer::{Customer, Queue};
 use isthmus_core::translate::hop;
 use isthmus_core::verdict::{Refusal, Slow, Verdict};
+use isthmus_core::wire::protocol;
 
 use crate::configured::Configured;
 use crate::maps;
-use crate::owner::Chosen;
+use crate::owner::{self, Chosen};
 use crate::route::{Egress, NoRoute};
 use crate::services::{Last, LastSearch, Services};
 
@@ -44,6 +47,7 @@ const fn go_on(stage: Stage) -> i32 {
         Stage::MapT => GO_ON + Slot::MapT as i32,
         Stage::Translation => GO_ON + Slot::Translation as i32,
         Stage::Errors => GO_ON + Slot::Errors as i32,
+        Stage::Fragments => GO_ON + Slot::Fragments as i32,
         Stage::Base => GO_ON + Slot::Base as i32,
     }
 }
@@ -119,11 +123,7 @@ pub(crate) fn cross_plain<M: Crosses, D: Device>(
         return UNCOMMON;
     }
     let mut services = Services::<Established, _, Last>::new(route);
-    let mut packet = Plain(device);
-    let verdict = match family {
-        Family::V4 => gateway::process_v4::<M, _, _, _>(&mut packet, &mut services, chosen),
-        Family::V6 => gateway::process_v6::<M, _, _, _>(&mut packet, &mut services, chosen),
-    };
+    let verdict = process::<M, _, _>(&mut Plain(device), &mut services, family, chosen);
     match verdict {
         Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
         Ok(Verdict::Pass | Verdict::Deliver) => D::PASS,
@@ -152,8 +152,83 @@ pub(crate) const fn has<M: Crosses>(family: Family) -> bool {
     }
 }
 
-/// The answer for a packet that is not plain; no action of the kernel, which begin at -1.
+/// The answer for a packet that is not plain. Like those below, it is no action of the kernel, which begin at -1.
 pub(crate) const UNCOMMON: i32 = i32::MIN;
+
+/// The answer for a packet that is too large for its link.
+const TOO_BIG: i32 = i32::MIN + 1;
+
+/// The answer for a packet that user space takes.
+const SLOW: i32 = i32::MIN + 2;
+
+/// The answer for a SYN that nobody has asked for, which user space takes.
+const UNASKED: i32 = i32::MIN + 3;
+
+/// The answer for a fragment that waits in user space for the first of its datagram.
+const HELD: i32 = i32::MIN + 4;
+
+/// Whether an answer is about a packet that [`hand_up`] takes.
+#[inline(always)]
+pub(crate) const fn is_for_user_space(answer: i32) -> bool {
+    matches!(answer, TOO_BIG | SLOW | UNASKED | HELD)
+}
+
+/// The return code for a packet that user space takes, by the answer for it. Whoever sends more of them than user space
+/// can take loses what is too much here, and nobody else's packets wait for it.
+#[inline(always)]
+pub(crate) fn hand_up<D: Device>(device: &D, answer: i32, searched: u64) -> i32 {
+    let configured = Configured::now();
+    let found = owner::instance(&configured, searched);
+    let (Some(found), Some(instance)) = (found, owner::index(searched)) else {
+        maps::count(Counter::SlowPath);
+        return D::PASS;
+    };
+    let row = counts::of_instance(instance);
+    let sends = |family, source| found.mechanism.is_from_customer(family, source);
+    let customer = match answer {
+        UNASKED => Ok(Customer::NOBODY),
+        _ => Customer::of(device, found.policy.customer_prefix, sends),
+    };
+    let Ok(mut customer) = customer else {
+        maps::count_in(row, Counter::Truncated);
+        return D::DROP;
+    };
+    match answer {
+        TOO_BIG => return ask_for_error::<D>(customer, instance, found.policy.icmp_errors),
+        HELD => customer = customer.with_fragment(),
+        _ => {}
+    }
+    if may_wait(customer) {
+        maps::count_in(row, Counter::SlowPath);
+        return D::PASS;
+    }
+    maps::count_in(row, Counter::SlowPathShare);
+    D::DROP
+}
+
+/// Whether a packet of a customer may wait for user space.
+#[inline(always)]
+fn may_wait(customer: Customer) -> bool {
+    let (queue, [high, low]) = (customer.queue, customer.words);
+    maps::offline() || maps::take_share(queue as u32, high, low, queue.places()) != 0
+}
+
+/// The return code for a packet that is too large for its link. Its sender is told by user space, as often as the instance
+/// may send ICMP errors, `rate` a second, of which nobody takes all: a flood of such packets ends here.
+#[inline(always)]
+fn ask_for_error<D: Device>(customer: Customer, instance: u32, rate: u32) -> i32 {
+    let (row, [high, low]) = (counts::of_instance(instance), customer.words);
+    if maps::offline()
+        || maps::take_share(Queue::Errors as u32, high, low, rate) != 0
+            && maps::may_ask_for_error(instance, rate) != 0
+    {
+        maps::count_in(row, Counter::SlowPath);
+        return D::PASS;
+    }
+    maps::count_in(row, Counter::TooBig);
+    maps::count_in(row, Counter::IcmpErrorSuppressed);
+    D::DROP
+}
 
 /// [`cross`], with an effort for sessions.
 #[inline(always)]
@@ -164,17 +239,45 @@ fn cross_with<M: Crosses, D: Device, S: Effort>(
     chosen: &Chosen<'_>,
 ) -> i32 {
     let mut services = Services::<S, _, ()>::new(route);
-    let verdict = match family {
-        Family::V4 => gateway::process_v4::<M, _, _, _>(device, &mut services, chosen),
-        Family::V6 => gateway::process_v6::<M, _, _, _>(device, &mut services, chosen),
-    };
+    match process::<M, _, _>(device, &mut services, family, chosen) {
+        Err(Refusal::Slow(Slow::IcmpError)) if M::ERRORS_IN_BPF => go_on(Stage::Errors),
+        Err(Refusal::Slow(Slow::HoldFragment)) if M::FRAGMENTS_IN_BPF => go_on(Stage::Fragments),
+        Err(Refusal::Slow(Slow::FirstFragment)) if M::FRAGMENTS_IN_BPF => {
+            GO_ON + Slot::Remember as i32
+        }
+        verdict => finish::<M, _, _>(device, &mut services, family, verdict),
+    }
+}
+
+/// Takes a packet of a family across its mechanism.
+#[inline(always)]
+fn process<M: Crosses, P: Packet, H: Host>(
+    packet: &mut P,
+    services: &mut H,
+    family: Family,
+    chosen: &Chosen<'_>,
+) -> Result<Verdict, Refusal> {
+    match family {
+        Family::V4 => gateway::process_v4::<M, _, _, _>(packet, services, chosen),
+        Family::V6 => gateway::process_v6::<M, _, _, _>(packet, services, chosen),
+    }
+}
+
+/// The return code for a packet of a family that no other part of the programs takes, but one that makes its session.
+#[inline(always)]
+fn finish<M: Crosses, D: Device, S: Effort>(
+    device: &mut D,
+    services: &mut Services<S, D::Route, ()>,
+    family: Family,
+    verdict: Result<Verdict, Refusal>,
+) -> i32 {
     match verdict {
         Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
         Ok(Verdict::Pass | Verdict::Deliver) => D::PASS,
-        Err(Refusal::Slow(Slow::IcmpError)) if M::ERRORS_IN_BPF => go_on(Stage::Errors),
+        Err(Refusal::Slow(Slow::TooBig)) => TOO_BIG,
         Err(refusal) => match (refusal, go_open::<M>(family)) {
             (Refusal::Slow(Slow::Session), Some(program)) => program,
-            _ => refuse::<D, _, _, _>(&mut services, refusal),
+            _ => refuse::<D, _, _, _>(services, refusal),
         },
     }
 }
@@ -191,11 +294,7 @@ pub(crate) fn cross_error<M: Crosses, D: Device>(
         return D::PASS;
     }
     let mut services = Services::<Established, _, ()>::new(route);
-    let mut packet = Errors(device);
-    let verdict = match family {
-        Family::V4 => gateway::process_v4::<M, _, _, _>(&mut packet, &mut services, chosen),
-        Family::V6 => gateway::process_v6::<M, _, _, _>(&mut packet, &mut services, chosen),
-    };
+    let verdict = process::<M, _, _>(&mut Errors(device), &mut services, family, chosen);
     match verdict {
         Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
         Ok(Verdict::Pass | Verdict::Deliver) => D::PASS,
@@ -203,11 +302,42 @@ pub(crate) fn cross_error<M: Crosses, D: Device>(
     }
 }
 
+/// [`cross`] for a [fragment](Fragments), which the program of the mechanism's stage has refused.
+#[inline(always)]
+pub(crate) fn cross_fragment<M: Crosses, D: Device>(
+    device: &mut D,
+    route: D::Route,
+    family: Family,
+    chosen: &Chosen<'_>,
+) -> i32 {
+    if !M::FRAGMENTS_IN_BPF {
+        return D::PASS;
+    }
+    if M::STAGE.is(Stage::Translation) {
+        cross_fragment_with::<M, D, Established>(device, route, family, chosen)
+    } else {
+        cross_fragment_with::<M, D, Resumed>(device, route, family, chosen)
+    }
+}
+
+/// [`cross_fragment`], with an effort for sessions.
+#[inline(always)]
+fn cross_fragment_with<M: Crosses, D: Device, S: Effort>(
+    device: &mut D,
+    route: D::Route,
+    family: Family,
+    chosen: &Chosen<'_>,
+) -> i32 {
+    let mut services = Services::<S, _, ()>::new(route);
+    let verdict = process::<M, _, _>(&mut Fragments(device), &mut services, family, chosen);
+    finish::<M, _, _>(device, &mut services, family, verdict)
+}
+
 /// Makes the session that a packet needs, and has the first program look again: for the mechanisms that say so by
 /// [`OPENS_IN_BPF`](isthmus_core::mechanism::Mechanism::OPENS_IN_BPF), of which NAT64 is the one with IPv6 hosts, and the AFTR
-/// the one with softwires.
+/// the one with softwires. Returns the answer, and the instance as [`hand_up`] takes it.
 #[inline(always)]
-pub(crate) fn open<D: Device>(device: &mut D, packets: Opens) -> i32 {
+pub(crate) fn open<D: Device>(device: &mut D, packets: Opens) -> (i32, u64) {
     let configured = Configured::now();
     match packets {
         Opens::V4 => {
@@ -229,15 +359,40 @@ pub(crate) fn open<D: Device>(device: &mut D, packets: Opens) -> i32 {
     }
 }
 
+/// Remembers a first fragment for those that follow it, and has the program of fragments go on with it. An IPv6 packet that is
+/// no fragment has one in a softwire. Returns the answer, and the instance as [`hand_up`] takes it.
+#[inline(always)]
+pub(crate) fn remember<D: Device>(device: &mut D) -> (i32, u64) {
+    let configured = Configured::now();
+    let mut services = Services::<Established, _, ()>::new(NoRoute);
+    let mut packet = Fragments(device);
+    let remembered = match packet.words::<2>(0) {
+        Ok([first, _]) if first.bytes()[0] >> 4 == 4 => {
+            gateway::remember_v4(&mut packet, &mut services, &configured)
+        }
+        Ok([_, second]) if second.bytes()[2] == protocol::FRAGMENT => {
+            gateway::remember_v6(&mut packet, &mut services, &configured)
+        }
+        _ => gateway::remember_softwire(&mut packet, &mut services, &configured),
+    };
+    let answer = match remembered {
+        Some(()) => go_on(Stage::Fragments),
+        None => SLOW,
+    };
+    (answer, services.searched())
+}
+
+/// The return code for a packet whose session was made or not, and its instance.
 #[inline(always)]
 fn opened_or_not<D: Device, S: Effort>(
     services: &mut Services<S, NoRoute, ()>,
     opened: Result<(), Refusal>,
-) -> i32 {
-    match opened {
+) -> (i32, u64) {
+    let answer = match opened {
         Ok(()) => go_on(Stage::Base),
         Err(refusal) => refuse::<D, _, _, _>(services, refusal),
-    }
+    };
+    (answer, services.searched())
 }
 
 /// Leaves the forwarding of a translated packet to the kernel, which counts the hop.
@@ -271,9 +426,8 @@ fn refuse<D: Device, S: Effort, E: Egress, L: LastSearch>(
             services.count(counter);
             D::DROP
         }
-        Refusal::Reply(..) | Refusal::Slow(_) => {
-            services.count(Counter::SlowPath);
-            D::PASS
-        }
+        Refusal::Slow(Slow::HoldFragment) => HELD,
+        Refusal::Slow(Slow::UnboundSyn | Slow::FilteredSyn) => UNASKED,
+        Refusal::Reply(..) | Refusal::Slow(_) => SLOW,
     }
 }

@@ -8,7 +8,7 @@ mod part;
 use crate::checksum::{Change, ChecksumKind, Delta, Field, Sum};
 use crate::word::Word;
 
-pub use part::{Errors, Plain};
+pub use part::{Errors, Fragments, Plain};
 
 /// The two families that Isthmus joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,14 +27,25 @@ pub struct Truncated;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom;
 
+/// The packets that a part of an engine takes. It refuses all others as they are, for another part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// All of them: with options or extension headers, fragments, and of any protocol.
+    All,
+    /// [`Plain`] ones alone.
+    Plain,
+    /// ICMP errors alone: [`Errors`].
+    Errors,
+    /// [`Fragments`] of TCP and UDP alone.
+    Fragments,
+}
+
 /// The work that an engine does itself. It hands all other packets on unchanged
 /// ([`Slow`](crate::verdict::Slow)) to user space, which does everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abilities {
-    /// Takes packets that are not [plain](Plain): that have options or extension headers, are fragments, or are
-    /// neither TCP nor UDP with a checksum. An engine that takes none of them, but ICMP errors, takes
-    /// [these alone](Errors).
-    pub others: bool,
+    /// The packets that it takes.
+    pub takes: Takes,
     /// Translates ICMP errors, of which the quoted packets change their size in the middle.
     pub icmp_errors: bool,
     /// Sends ICMP errors of its own.
@@ -43,6 +54,10 @@ pub struct Abilities {
     pub neighbours: bool,
     /// Translates fragments of stateful sessions.
     pub fragments: bool,
+    /// Holds fragments that come before the first of their datagram.
+    pub holds: bool,
+    /// Is not alone: another engine may get the first fragment of a datagram of which it holds others.
+    pub beside_others: bool,
     /// Cuts packets that do not fit their link.
     pub splits: bool,
     /// Translates a packet twice that goes from one inside host to another.
@@ -58,11 +73,13 @@ pub struct Abilities {
 impl Abilities {
     /// User space: all of it. A chain of more extension headers serves no purpose.
     pub const USER_SPACE: Self = Self {
-        others: true,
+        takes: Takes::All,
         icmp_errors: true,
         replies: true,
         neighbours: true,
         fragments: true,
+        holds: true,
+        beside_others: true,
         splits: true,
         hairpins: true,
         extension_headers: 32,
@@ -70,13 +87,21 @@ impl Abilities {
         application_gateways: true,
     };
 
+    /// An engine that does all of it, and has no other beside it.
+    pub const ALONE: Self = Self {
+        beside_others: false,
+        ..Self::USER_SPACE
+    };
+
     /// A BPF program: the common packets.
     pub const BPF: Self = Self {
-        others: true,
+        takes: Takes::All,
         icmp_errors: false,
         replies: false,
         neighbours: false,
         fragments: false,
+        holds: false,
+        beside_others: true,
         splits: false,
         hairpins: false,
         extension_headers: 2,
@@ -86,28 +111,50 @@ impl Abilities {
 
     /// The first half of a BPF program, for most packets.
     pub const PLAIN: Self = Self {
-        others: false,
+        takes: Takes::Plain,
         ..Self::BPF
     };
 
     /// The part of a BPF program that ICMP errors have for themselves.
     pub const ERRORS: Self = Self {
+        takes: Takes::Errors,
         icmp_errors: true,
-        ..Self::PLAIN
+        ..Self::BPF
     };
 
-    /// Whether only plain packets are taken.
+    /// The part of a BPF program that fragments have for themselves.
+    pub const FRAGMENTS: Self = Self {
+        takes: Takes::Fragments,
+        fragments: true,
+        ..Self::BPF
+    };
+
+    /// Whether all packets are taken.
     #[inline(always)]
     #[must_use]
-    pub const fn plain_only(&self) -> bool {
-        !self.others && !self.icmp_errors
+    pub const fn all(&self) -> bool {
+        matches!(self.takes, Takes::All)
     }
 
     /// Whether only ICMP errors are taken.
     #[inline(always)]
     #[must_use]
     pub const fn errors_only(&self) -> bool {
-        !self.others && self.icmp_errors
+        matches!(self.takes, Takes::Errors)
+    }
+
+    /// Whether only fragments are taken.
+    #[inline(always)]
+    #[must_use]
+    pub const fn fragments_only(&self) -> bool {
+        matches!(self.takes, Takes::Fragments)
+    }
+
+    /// Whether ICMP messages are taken.
+    #[inline(always)]
+    #[must_use]
+    pub const fn icmp(&self) -> bool {
+        matches!(self.takes, Takes::All | Takes::Errors)
     }
 }
 

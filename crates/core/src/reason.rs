@@ -72,6 +72,8 @@ crate::counters! {
         FragmentedExtensionHeader = "fragmented-extension-header", Dropped;
         /// An extension header chain longer than the engine follows.
         ExtensionHeaderChain = "extension-header-chain", Dropped;
+        /// User space was busy, and as many of the same customer's packets waited for it as are its share.
+        SlowPathShare = "slow-path-share", Dropped;
         /// A fragment that is impossible: overlapping a header, not a multiple of 8, or past 65,535
         /// bytes.
         BadFragment = "bad-fragment", Dropped;

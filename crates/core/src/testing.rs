@@ -17,11 +17,14 @@ pub(crate) fn v6(text: &str) -> V6 {
     text.parse::<Ipv6Addr>().unwrap().into()
 }
 
-/// Bytes as a packet whose front stays.
+/// Bytes as a packet whose front stays, in an engine with the abilities of a program, but that it sends ICMP errors.
 pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
 impl Packet for Bytes {
-    const ABILITIES: Abilities = Abilities::BPF;
+    const ABILITIES: Abilities = Abilities {
+        replies: true,
+        ..Abilities::BPF
+    };
 
     fn len(&self) -> usize {
         self.0.len()
@@ -46,5 +49,32 @@ impl Packet for Bytes {
 
     fn bytes(&self) -> Option<&[u8]> {
         Some(&self.0)
+    }
+}
+
+/// A packet whose bytes are out of reach, as for a BPF program: a super-packet if it has the payload of a segment.
+pub(crate) struct Words(pub(crate) Bytes, pub(crate) Option<u16>);
+
+impl Packet for Words {
+    const ABILITIES: Abilities = Abilities::BPF;
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn words<const N: usize>(&self, at: usize) -> Result<[Word; N], Truncated> {
+        self.0.words(at)
+    }
+
+    fn set_words<const N: usize>(&mut self, at: usize, words: [Word; N]) -> Result<(), Truncated> {
+        self.0.set_words(at, words)
+    }
+
+    fn replace_front(&mut self, _: usize, _: usize, _: Family) -> Result<(), NoRoom> {
+        Err(NoRoom)
+    }
+
+    fn gso_size(&self) -> Option<u16> {
+        self.1
     }
 }

@@ -1,6 +1,6 @@
 //! Verdicts on packets.
 
-use crate::packet::{Family, NoRoom, Truncated};
+use crate::packet::{Family, NoRoom, Packet, Truncated};
 use crate::reason::Counter;
 use crate::wire::transport::Unreadable;
 
@@ -68,12 +68,16 @@ pub enum Slow {
     ExtensionHeaders,
     /// The packet has to be cut in pieces.
     Split,
+    /// The packet is too large for its link, and its sender is told so.
+    TooBig,
     /// A checksum over the whole payload has to be computed.
     Checksum,
     /// An ICMP error: the packet that it quotes changes its size in the middle.
     IcmpError,
     /// A fragment whose first fragment is not known yet: hold it.
     HoldFragment,
+    /// A first fragment, which is to be remembered.
+    FirstFragment,
     /// A fragment of a message whose checksum needs the whole, of ICMP or of UDP without a checksum:
     /// reassemble.
     Reassemble,
@@ -126,6 +130,17 @@ pub enum IcmpError {
 }
 
 impl Refusal {
+    /// The refusal of a packet that is too large for its link, of which the sender is told the most that it takes.
+    #[inline(always)]
+    #[must_use]
+    pub const fn too_big<P: Packet>(most: u16) -> Self {
+        if P::ABILITIES.replies {
+            Self::Reply(IcmpError::TooBig(most), Counter::TooBig)
+        } else {
+            Self::Slow(Slow::TooBig)
+        }
+    }
+
     /// The refusal of a packet whose TTL or hop limit expires here.
     #[inline(always)]
     #[must_use]

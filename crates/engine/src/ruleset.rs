@@ -19,15 +19,6 @@ use isthmus_core::slow::waiting;
 /// Datagrams whose fragments may wait where no instance has a table of them.
 const FEWEST_DATAGRAMS: usize = 4096;
 
-/// One instance with the settings of its engine.
-#[derive(Clone, Debug)]
-pub struct Member {
-    /// The instance for the core.
-    pub instance: Instance,
-    /// ICMP errors per second that it may send; 0 for none.
-    pub icmp_errors: u32,
-}
-
 /// The configuration has more instances than a gateway can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} instances are too many: a gateway can have at most {MOST_INSTANCES}")]
@@ -47,14 +38,14 @@ impl Ruleset {
     ///
     /// # Errors
     /// [`TooManyInstances`].
-    pub fn new(members: &[Member], tables: Region) -> Result<Self, TooManyInstances> {
-        if members.len() > MOST_INSTANCES as usize {
-            return Err(TooManyInstances(members.len()));
+    pub fn new(instances: &[Instance], tables: Region) -> Result<Self, TooManyInstances> {
+        if instances.len() > MOST_INSTANCES as usize {
+            return Err(TooManyInstances(instances.len()));
         }
-        let limiter = |member: &Member| Limiter::new(member.icmp_errors);
+        let limiter = |instance: &Instance| Limiter::new(instance.policy.icmp_errors);
         Ok(Self {
-            instances: members.iter().map(|member| member.instance).collect(),
-            limiters: members.iter().map(limiter).collect(),
+            instances: instances.into(),
+            limiters: instances.iter().map(limiter).collect(),
             tables,
             local: ArcSwap::default(),
         })

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
+use std::ptr;
 use std::time::Duration;
 
 use libc::{c_int, c_short, c_uint};
@@ -114,9 +115,14 @@ pub(crate) fn wait_readable(
         events: libc::POLLIN,
         revents: 0,
     });
-    let timeout = timeout.map_or(-1, |timeout| timeout.as_millis() as c_int);
-    // SAFETY: the kernel reads and writes two `pollfd`.
-    let result = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as _, timeout) };
+    let timeout = timeout.map(|timeout| libc::timespec {
+        tv_sec: timeout.as_secs() as _,
+        tv_nsec: timeout.subsec_nanos().into(),
+    });
+    let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
+    let (count, mask) = (polled.len() as _, ptr::null());
+    // SAFETY: the kernel reads and writes two `pollfd`, and reads the time if there is one.
+    let result = unsafe { libc::ppoll(polled.as_mut_ptr(), count, timeout, mask) };
     match check(result) {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
         result => result,

@@ -3,6 +3,7 @@
 mod device;
 mod follow;
 mod napi;
+mod turn;
 mod vnet;
 mod worker;
 
@@ -15,6 +16,7 @@ use std::thread::{self, JoinHandle};
 use arc_swap::ArcSwap;
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
+use isthmus_core::slow::shares::Shares;
 
 use crate::counters::{Counters, Owner, Snapshot};
 use crate::memory::Region;
@@ -23,6 +25,7 @@ use crate::ruleset::Ruleset;
 use crate::slowpath::SlowPath;
 use crate::sys;
 use crate::trace::{Filter, Sink};
+use turn::HandedUp;
 
 pub use device::{Delivery, NameError, OpenError, Queue, Tun};
 pub use follow::Follower;
@@ -35,6 +38,8 @@ struct Shared {
     slowpath: SlowPath,
     stopping: AtomicBool,
     followers: follow::Followers,
+    /// Whose packets programs hand up, if there are programs.
+    handed_up: Option<HandedUp>,
     /// Stays readable once the engine is stopping.
     stop: File,
 }
@@ -69,7 +74,8 @@ pub struct Engine {
 
 impl Engine {
     /// Starts one thread for each queue of a link. `seed` determines every random choice and must be
-    /// unpredictable (RFC 6056). `services` are those of the gateway itself.
+    /// unpredictable (RFC 6056). `services` are those of the gateway itself, `shares` those of the slow path where programs
+    /// hand packets up.
     ///
     /// # Errors
     /// A thread or its event descriptor cannot be made.
@@ -79,6 +85,7 @@ impl Engine {
         state: Arc<Region>,
         seed: [u8; 32],
         services: Arc<dyn Services>,
+        shares: Option<Shares<Region>>,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             ruleset: ArcSwap::new(ruleset),
@@ -86,6 +93,7 @@ impl Engine {
             slowpath: SlowPath::default().serving(services),
             stopping: AtomicBool::new(false),
             followers: follow::Followers::default(),
+            handed_up: shares.map(HandedUp::new),
             stop: sys::event()?,
         });
         let mut engine = Self {

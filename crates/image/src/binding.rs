@@ -9,7 +9,7 @@ use isthmus_core::nat::{Endpoint4, Inside, Protocol, StaticBinding};
 #[repr(C)]
 pub struct Binding {
     /// The number of the instance.
-    pub member: u32,
+    pub instance: u32,
     /// The number of the protocol (IANA).
     protocol: u32,
     /// The halves of the IPv6 address inside; 0 if there is none.
@@ -25,7 +25,7 @@ pub struct Binding {
 impl Binding {
     /// A binding of the instance with this number.
     #[must_use]
-    pub fn new(member: u32, binding: &StaticBinding) -> Self {
+    pub fn new(instance: u32, binding: &StaticBinding) -> Self {
         let StaticBinding {
             protocol,
             inside,
@@ -33,7 +33,7 @@ impl Binding {
         } = binding;
         let (high, low) = inside.address.halves();
         Self {
-            member,
+            instance,
             protocol: *protocol as u32,
             inside: [high, low],
             inside_v4: inside.v4.number(),
@@ -83,7 +83,7 @@ mod tests {
             },
         };
         let packed = Binding::new(3, &binding);
-        assert_eq!((packed.member, packed.get()), (3, Some(binding)));
+        assert_eq!((packed.instance, packed.get()), (3, Some(binding)));
         assert_eq!(
             Binding {
                 protocol: 41,

@@ -3,7 +3,7 @@
 //!
 //! | section | elements | content |
 //! |---|---|---|
-//! | members | [`Member`] | the instances in their order |
+//! | instances | [`Instance`] | the instances in their order |
 //! | addresses | [`Network`] | the machine's own addresses, each with the length of its network |
 //! | answered | [`Network`] | networks that the machine answers neighbours for, and translates |
 //! | hops | [`Hop`] | the way to every destination, longer prefixes first |
@@ -46,7 +46,7 @@ pub struct Head {
     /// [`sum`] of all words behind the head.
     pub sum: u64,
     /// How many elements each section has.
-    pub members: u32,
+    pub instances: u32,
     /// Likewise.
     pub addresses: u32,
     /// Likewise.
@@ -73,16 +73,6 @@ impl Head {
     pub const fn is_told(&self) -> bool {
         self.told != 0
     }
-}
-
-/// An instance with the settings of its engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct Member {
-    /// The instance for the core.
-    pub instance: Instance,
-    /// ICMP errors per second that it may send; 0 for none.
-    pub icmp_errors: u64,
 }
 
 /// An address of either family: an IPv4 address is mapped (RFC 4291 section 2.5.5.2), so that both have one table.
@@ -215,7 +205,7 @@ pub struct Image<'a> {
     /// Its head.
     pub head: &'a Head,
     /// The instances in their order.
-    pub members: &'a [Member],
+    pub instances: &'a [Instance],
     /// The machine's own addresses.
     pub addresses: &'a [Network],
     /// Networks that the machine answers neighbours for.
@@ -235,7 +225,7 @@ impl<'a> Image<'a> {
     /// It is none, or not one for this machine.
     ///
     /// # Safety
-    /// An image that says [`SOURCES`] and has the right [`sum`] was written by [`isthmus bare pack`](self): its members
+    /// An image that says [`SOURCES`] and has the right [`sum`] was written by [`isthmus bare pack`](self): its instances
     /// are valid. A checksum does not keep out who forges one on purpose.
     pub unsafe fn read(words: &'a mut [u64]) -> Result<Self, Fault> {
         let length = words.len() as u64;
@@ -248,7 +238,7 @@ impl<'a> Image<'a> {
             return Err(Fault::OtherSources);
         }
         let sections = [
-            (head.members, size_of::<Member>()),
+            (head.instances, size_of::<Instance>()),
             (head.addresses, size_of::<Network>()),
             (head.answered, size_of::<Network>()),
             (head.hops, size_of::<Hop>()),
@@ -267,15 +257,15 @@ impl<'a> Image<'a> {
             rest = behind;
             this
         };
-        let members = next(0).as_mut_ptr().cast::<Member>();
+        let instances = next(0).as_mut_ptr().cast::<Instance>();
         let [addresses, answered] = [next(1), next(2)].map(|words| bytemuck::cast_slice(words));
         let hops = bytemuck::cast_slice(next(3));
         let bindings = bytemuck::cast_slice(next(4));
         let rules = next(5).as_mut_ptr().cast::<Line>();
         Ok(Self {
             head,
-            // SAFETY: the section has so many members, which the caller says are valid; it is aligned to 8.
-            members: unsafe { core::slice::from_raw_parts(members, head.members as usize) },
+            // SAFETY: the section has so many instances, which the caller says are valid; it is aligned to 8.
+            instances: unsafe { core::slice::from_raw_parts(instances, head.instances as usize) },
             addresses,
             answered,
             hops,
@@ -300,7 +290,7 @@ pub fn state_bytes(image: &[u8]) -> u64 {
 pub const HEAD: usize = size_of::<Head>() / 8;
 
 const _: () = {
-    assert!(size_of::<Member>().is_multiple_of(8) && align_of::<Member>() == 8);
+    assert!(size_of::<Instance>().is_multiple_of(8) && align_of::<Instance>() == 8);
     assert!(size_of::<Line>() == 64 && align_of::<Line>() == 8);
 };
 
@@ -373,7 +363,7 @@ mod tests {
             sources: SOURCES,
             words: words.len() as u64,
             sum: sum(&words[HEAD..]),
-            members: 0,
+            instances: 0,
             addresses: 2,
             answered: 0,
             hops: 1,
@@ -388,7 +378,7 @@ mod tests {
     }
 
     fn read(words: &mut [u64]) -> Result<Image<'_>, Fault> {
-        // SAFETY: these images have no members.
+        // SAFETY: these images have no instances.
         unsafe { Image::read(words) }
     }
 
@@ -404,7 +394,7 @@ mod tests {
             IpAddr::from(image.addresses[1].address),
             Ipv6Addr::LOCALHOST
         );
-        assert_eq!((image.answered.len(), image.members.len()), (0, 0));
+        assert_eq!((image.answered.len(), image.instances.len()), (0, 0));
         assert_eq!(image.hops[0].to, image.addresses[0]);
         assert_eq!(image.bindings, [binding()]);
         assert_eq!(
@@ -437,7 +427,7 @@ mod tests {
     #[test]
     fn a_head_that_counts_wrong_is_refused() {
         let counts: [fn(&mut Head) -> &mut u32; 6] = [
-            |head| &mut head.members,
+            |head| &mut head.instances,
             |head| &mut head.addresses,
             |head| &mut head.answered,
             |head| &mut head.hops,

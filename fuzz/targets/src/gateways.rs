@@ -41,7 +41,7 @@ fn compile(text: &str) -> Compiled {
 
 /// How the gateway of this number treats headers.
 pub(crate) fn policy(number: u8) -> &'static Policy {
-    &compiled(number).instances[0].instance.policy
+    &compiled(number).instances[0].policy
 }
 
 /// A new gateway, without any session.

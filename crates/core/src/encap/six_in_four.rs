@@ -8,7 +8,7 @@ use crate::incoming::v4;
 use crate::packet::{Family, Packet, Truncated};
 use crate::policy::Policy;
 use crate::reason::Counter;
-use crate::verdict::{IcmpError, Refusal, Slow, Verdict};
+use crate::verdict::{Refusal, Slow, Verdict};
 use crate::wire::ipv4::{self, Fragment};
 use crate::wire::tuple::Ends;
 use crate::wire::{ipv6, protocol};
@@ -43,8 +43,8 @@ pub fn enter<P: Packet, H: Host>(
         // RFC 4213 section 3.2.2: it may be cut on the way.
         link
     };
-    let outer_total = u16::try_from(total + ipv4::HEADER)
-        .map_err(|_| Refusal::Reply(IcmpError::TooBig(link), Counter::TooBig))?;
+    let outer_total =
+        u16::try_from(total + ipv4::HEADER).map_err(|_| Refusal::too_big::<P>(link))?;
     // Fragments are told apart by it, and those of a packet without DF only (RFC 6864 section 4).
     let identification = host.random() as u16;
     let fit = size::six_in_four(packet, &header, link, || u32::from(identification))?;
@@ -103,7 +103,7 @@ pub fn leave<P: Packet, H: Host>(
     check(&inner, &header)?;
     accept(&header)?;
     let traffic_class = class::inner(outer.tos(), header.traffic_class())?;
-    let may_go_on = onwards(host, policy, &header, traffic_class);
+    let may_go_on = onwards(&inner, host, policy, &header, traffic_class);
     if P::ABILITIES.replies && matches!(may_go_on, Err(Refusal::Reply(..))) {
         // Taking away never fails where bytes are in reach.
         let _taken = inner.replace_front(0, 0, Family::V6);
@@ -135,7 +135,8 @@ fn check<P: Packet>(packet: &P, header: &ipv6::Header) -> Result<usize, Refusal>
 
 /// Whether a packet that left the tunnel can go on.
 #[inline(always)]
-fn onwards<H: Host>(
+fn onwards<P: Packet, H: Host>(
+    packet: &P,
     host: &mut H,
     policy: &Policy,
     header: &ipv6::Header,
@@ -153,5 +154,9 @@ fn onwards<H: Host>(
         destination,
         traffic_class,
     })?;
-    size::out_v6(header, route.map_or(policy.ipv6_mtu, |route| route.mtu))
+    size::out_v6(
+        packet,
+        header,
+        route.map_or(policy.ipv6_mtu, |route| route.mtu),
+    )
 }

@@ -2,8 +2,7 @@
 //! 4213 section 3.2).
 
 use crate::packet::Packet;
-use crate::reason::Counter;
-use crate::verdict::{IcmpError, Refusal, Slow, Split};
+use crate::verdict::{Refusal, Slow, Split};
 use crate::wire::{ipv4, ipv6, protocol, tcp, udp};
 
 /// How a packet travels.
@@ -64,7 +63,7 @@ pub fn four_in_six<P: Packet>(
         return Ok(Fit::Whole);
     }
     if header.dont_fragment() && packet.reassembled().is_none() {
-        return Err(Refusal::Reply(IcmpError::TooBig(most), Counter::TooBig));
+        return Err(Refusal::too_big::<P>(most));
     }
     cut::<P>(link, identification)
 }
@@ -89,7 +88,7 @@ pub fn six_in_four<P: Packet>(
     }
     if wire > usize::from(ipv6::MINIMUM_MTU) {
         let mtu = most.max(ipv6::MINIMUM_MTU);
-        return Err(Refusal::Reply(IcmpError::TooBig(mtu), Counter::TooBig));
+        return Err(Refusal::too_big::<P>(mtu));
     }
     cut::<P>(link, identification)
 }
@@ -100,12 +99,12 @@ pub fn six_in_four<P: Packet>(
 /// # Errors
 /// The sender gets an error.
 #[inline(always)]
-pub fn out_v6(header: &ipv6::Header, link: u16) -> Result<(), Refusal> {
+pub fn out_v6<P: Packet>(packet: &P, header: &ipv6::Header, link: u16) -> Result<(), Refusal> {
     let total = ipv6::HEADER + usize::from(header.payload_length());
-    if total <= usize::from(link) {
+    if on_the_wire(packet, total, ipv6::HEADER, header.next_header()) <= usize::from(link) {
         return Ok(());
     }
-    Err(Refusal::Reply(IcmpError::TooBig(link), Counter::TooBig))
+    Err(Refusal::too_big::<P>(link))
 }
 
 /// The same for IPv4, which is cut unless the sender forbids it (RFC 791 section 2.3).
@@ -114,11 +113,13 @@ pub fn out_v6(header: &ipv6::Header, link: u16) -> Result<(), Refusal> {
 /// The sender gets an error, or only the slow path can cut the packet.
 #[inline(always)]
 pub fn out_v4<P: Packet>(packet: &P, header: &ipv4::Header, link: u16) -> Result<Fit, Refusal> {
-    if usize::from(header.total_length()) <= usize::from(link) {
+    let total = usize::from(header.total_length());
+    let length = header.header_length();
+    if on_the_wire(packet, total, length, header.protocol()) <= usize::from(link) {
         return Ok(Fit::Whole);
     }
     if header.dont_fragment() && packet.reassembled().is_none() {
-        return Err(Refusal::Reply(IcmpError::TooBig(link), Counter::TooBig));
+        return Err(Refusal::too_big::<P>(link));
     }
     // The packet has an identification of its own.
     cut::<P>(link, || 0)
@@ -133,4 +134,77 @@ fn cut<P: Packet>(mtu: u16, identification: impl FnOnce() -> u32) -> Result<Fit,
         mtu,
         identification: identification(),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bytes, Words};
+    use std::vec;
+
+    /// A TCP header with timestamps.
+    const TCP: usize = 32;
+
+    /// An IPv4 packet of 9,000 bytes, with DF.
+    fn four(segment: Option<u16>) -> Words {
+        let mut bytes = vec![0; 9000];
+        bytes[0] = 0x45;
+        bytes[2..4].copy_from_slice(&9000_u16.to_be_bytes());
+        bytes[6] = 0x40;
+        bytes[9] = 6;
+        bytes[ipv4::HEADER + 12] = (TCP as u8 / 4) << 4;
+        Words(Bytes(bytes), segment)
+    }
+
+    /// The same in IPv6.
+    fn six(segment: Option<u16>) -> Words {
+        let mut bytes = vec![0; 9000];
+        bytes[0] = 0x60;
+        bytes[4..6].copy_from_slice(&(9000 - 40_u16).to_be_bytes());
+        bytes[6] = 6;
+        bytes[ipv6::HEADER + 12] = (TCP as u8 / 4) << 4;
+        Words(Bytes(bytes), segment)
+    }
+
+    /// A segment of a super-packet is what has to fit, into a tunnel as out of it.
+    #[test]
+    fn a_super_packet_is_as_large_as_its_segments() {
+        let too_big = Err(Refusal::Slow(Slow::TooBig));
+        let out_four = |segment| {
+            let packet = four(segment);
+            out_v4(&packet, &ipv4::Header::read(&packet, 0).unwrap(), 1500)
+        };
+        assert_eq!(out_four(Some(1448)), Ok(Fit::Whole));
+        assert_eq!(out_four(Some(1449)), too_big);
+        assert_eq!(out_four(None), too_big);
+        let out_six = |segment| {
+            let packet = six(segment);
+            out_v6(&packet, &ipv6::Header::read(&packet, 0).unwrap(), 1500)
+        };
+        assert_eq!(out_six(Some(1428)), Ok(()));
+        assert_eq!(out_six(Some(1429)), Err(Refusal::Slow(Slow::TooBig)));
+        assert_eq!(out_six(None), Err(Refusal::Slow(Slow::TooBig)));
+        let into_six = |segment| {
+            let packet = four(segment);
+            four_in_six(
+                &packet,
+                &ipv4::Header::read(&packet, 0).unwrap(),
+                1500,
+                || 0,
+            )
+        };
+        assert_eq!(into_six(Some(1408)), Ok(Fit::Whole));
+        assert_eq!(into_six(Some(1409)), too_big);
+        let into_four = |segment| {
+            let packet = six(segment);
+            six_in_four(
+                &packet,
+                &ipv6::Header::read(&packet, 0).unwrap(),
+                1500,
+                || 0,
+            )
+        };
+        assert_eq!(into_four(Some(1408)), Ok(Fit::Whole));
+        assert_eq!(into_four(Some(1409)), too_big);
+    }
 }

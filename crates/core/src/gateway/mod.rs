@@ -24,7 +24,7 @@ use crate::verdict::{Refusal, Verdict};
 use crate::wire::{icmp, icmpv6, ipv4, ipv6, protocol, router};
 
 pub use cross::{Cross, Crosses, Owner};
-pub use open::{open_softwire, open_v4, open_v6};
+pub use open::{open_softwire, open_v4, open_v6, remember_softwire, remember_v4, remember_v6};
 
 /// Finds the instance that a packet belongs to, and translates the packet in place.
 ///

@@ -165,6 +165,18 @@ pub(super) struct FromSoftwire<'a, M> {
     pub(super) ends: Ends<V6>,
 }
 
+/// The key of a datagram that comes out of a softwire from this address. Hosts behind two private softwires may have the same
+/// IPv4 address.
+#[inline(always)]
+pub(super) const fn fragment_key(
+    header: &ipv4::Header,
+    private: bool,
+    softwire: V6,
+) -> FragmentKey {
+    let key = FragmentKey::v4(header);
+    if private { key.within(softwire) } else { key }
+}
+
 /// From IPv4 to a softwire.
 struct ToSoftwire<'a, M>(&'a M);
 
@@ -192,15 +204,9 @@ impl<M: SharesV4> Passage for FromSoftwire<'_, M> {
         self.mechanism.counting_nat()
     }
 
-    /// Hosts behind two private softwires may have the same IPv4 address.
     #[inline(always)]
     fn fragment_key(&self, header: &ipv4::Header) -> FragmentKey {
-        let key = FragmentKey::v4(header);
-        if M::PRIVATE_SOFTWIRES {
-            key.within(self.ends.source)
-        } else {
-            key
-        }
+        fragment_key(header, M::PRIVATE_SOFTWIRES, self.ends.source)
     }
 }
 

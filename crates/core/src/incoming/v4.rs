@@ -30,7 +30,7 @@ pub fn read<P: Packet>(
     messages: Messages,
 ) -> Result<Incoming, Refusal> {
     let length = check(packet, &header)?;
-    let at = if P::ABILITIES.others {
+    let at = if P::ABILITIES.all() {
         header.header_length()
     } else {
         HEADER
@@ -52,7 +52,7 @@ pub fn read<P: Packet>(
 pub fn check<P: Packet>(packet: &P, header: &Header) -> Result<usize, Refusal> {
     let header_length = header.header_length();
     let total = usize::from(header.total_length());
-    if !P::ABILITIES.others && header_length != HEADER {
+    if !P::ABILITIES.all() && header_length != HEADER {
         return Err(Refusal::Slow(Slow::Uncommon));
     }
     if header_length < HEADER || total < header_length || total > packet.len() {
@@ -83,7 +83,7 @@ pub fn transport<P: Packet>(
     extent: Extent,
 ) -> Result<Transport, Refusal> {
     let fragment = header.fragment();
-    if !P::ABILITIES.others && fragment.is_fragment() {
+    if !P::ABILITIES.all() && fragment.is_fragment() != P::ABILITIES.fragments_only() {
         return Err(Refusal::Slow(Slow::Uncommon));
     }
     match header.protocol() {

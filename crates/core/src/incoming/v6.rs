@@ -46,6 +46,21 @@ impl Chain {
             length,
         }
     }
+
+    /// The chain with the fragment header that comes next.
+    #[inline(always)]
+    fn behind_fragment_header<P: Packet>(self, packet: &P) -> Result<Self, Refusal> {
+        if self.length < FRAGMENT_HEADER {
+            return Err(Refusal::Drop(Counter::Truncated));
+        }
+        let fragment = FragmentHeader::from_words(packet.words::<2>(self.at)?);
+        Ok(Self {
+            protocol: fragment.next_header,
+            fragment: fragment.into(),
+            at: self.at + FRAGMENT_HEADER,
+            length: self.length - FRAGMENT_HEADER,
+        })
+    }
 }
 
 /// Checks an IPv6 packet whose header was read (RFC 7915 section 5.1).
@@ -85,7 +100,18 @@ pub fn chain<P: Packet>(
     extent: Extent,
 ) -> Result<Chain, Refusal> {
     let mut chain = Chain::new(header.next_header(), at, length);
-    if !P::ABILITIES.others {
+    if P::ABILITIES.fragments_only() {
+        if chain.protocol != protocol::FRAGMENT {
+            return Err(Refusal::Slow(Slow::Uncommon));
+        }
+        let chain = chain.behind_fragment_header(packet)?;
+        return if chain.fragment.is_fragment() {
+            Ok(chain)
+        } else {
+            Err(Refusal::Slow(Slow::Uncommon))
+        };
+    }
+    if !P::ABILITIES.all() {
         // An extension header is no transport header, and refused as such.
         return Ok(chain);
     }
@@ -120,16 +146,7 @@ pub fn chain<P: Packet>(
                 chain.at += size;
                 chain.length -= size;
             }
-            protocol::FRAGMENT => {
-                if chain.length < FRAGMENT_HEADER {
-                    return Err(Refusal::Drop(Counter::Truncated));
-                }
-                let fragment = FragmentHeader::from_words(packet.words::<2>(chain.at)?);
-                chain.protocol = fragment.next_header;
-                chain.fragment = fragment.into();
-                chain.at += FRAGMENT_HEADER;
-                chain.length -= FRAGMENT_HEADER;
-            }
+            protocol::FRAGMENT => chain = chain.behind_fragment_header(packet)?,
             _ => return Ok(chain),
         }
     }

@@ -33,6 +33,7 @@ impl Mechanism for Aftr {
     const STAGE: Stage = Stage::Softwires;
 
     const OPENS_IN_BPF: Option<Opens> = Some(Opens::Softwires);
+    const FRAGMENTS_IN_BPF: bool = true;
 
     const PRIVATE_SOFTWIRES: bool = true;
 

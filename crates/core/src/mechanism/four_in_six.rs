@@ -5,6 +5,7 @@ use super::{Mechanism, PacketV4};
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
 use crate::host::Host;
+use crate::packet::Family;
 use crate::reason::Counter;
 use crate::verdict::Refusal;
 use crate::wire::ipv4;
@@ -29,6 +30,12 @@ pub struct FourInSix {
 
 impl Mechanism for FourInSix {
     type Crossing = V4OverV6;
+
+    /// Both ends are known: a packet is its sender's, in either family.
+    #[inline(always)]
+    fn is_from_customer(&self, _family: Family, _source: V4) -> bool {
+        true
+    }
 
     /// Whether an IPv4 packet goes into the tunnel.
     #[inline(always)]

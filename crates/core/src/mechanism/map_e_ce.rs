@@ -9,6 +9,7 @@ use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::nat::NatConfig;
+use crate::packet::Family;
 
 use crate::verdict::Refusal;
 use crate::wire::tuple::Ends;
@@ -35,6 +36,9 @@ impl Mechanism for MapECe {
     const STAGE: Stage = Stage::Softwires;
 
     const OPENS_IN_BPF: Option<Opens> = Some(Opens::V4);
+    const FRAGMENTS_IN_BPF: bool = true;
+
+    const CUSTOMERS: Family = Family::V4;
 
     #[inline(always)]
     fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {

@@ -9,6 +9,7 @@ use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::nat::NatConfig;
+use crate::packet::Family;
 
 use crate::policy::Policy;
 use crate::verdict::{Refusal, Slow};
@@ -39,6 +40,9 @@ impl Mechanism for MapTCe {
     const STAGE: Stage = Stage::MapT;
 
     const OPENS_IN_BPF: Option<Opens> = Some(Opens::V4);
+    const FRAGMENTS_IN_BPF: bool = true;
+
+    const CUSTOMERS: Family = Family::V4;
 
     #[inline(always)]
     fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {

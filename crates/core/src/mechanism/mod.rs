@@ -32,6 +32,7 @@ use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::nat::{Inside, NatConfig, Pool};
+use crate::packet::Family;
 use crate::policy::Policy;
 use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
@@ -99,6 +100,9 @@ pub trait Mechanism {
     /// Whether a BPF program translates ICMP errors about its packets.
     const ERRORS_IN_BPF: bool = false;
 
+    /// Whether a BPF program translates fragments of its datagrams that come in order.
+    const FRAGMENTS_IN_BPF: bool = false;
+
     /// Whether its NAT can count what sessions carry: one that many subscribers share.
     const COUNTS_TRAFFIC: bool = false;
 
@@ -106,6 +110,9 @@ pub trait Mechanism {
     /// such a packet goes back through the softwire, so that the packet stays in its outer packet, and its
     /// fragments are told from those of other softwires.
     const PRIVATE_SOFTWIRES: bool = false;
+
+    /// The family of the packets that its customers send; those of the other one are for them.
+    const CUSTOMERS: Family = Family::V6;
 
     /// Whether an IPv4 packet belongs to it.
     fn owns_v4<H: Host>(&self, host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool;
@@ -143,6 +150,16 @@ pub trait Mechanism {
     #[inline(always)]
     fn goes_out(&self, _source: V4) -> bool {
         true
+    }
+
+    /// Whether a packet of this family, from this address if it is IPv4, comes from a customer. Others are for one.
+    #[inline(always)]
+    fn is_from_customer(&self, family: Family, source: V4) -> bool {
+        match (Self::CUSTOMERS, family) {
+            (Family::V4, Family::V4) => self.goes_out(source),
+            (Family::V6, Family::V6) => true,
+            _ => false,
+        }
     }
 
     /// The NAT, if it can count what its sessions carry.
@@ -232,6 +249,9 @@ pub enum Stage {
     /// The program that takes [ICMP errors](crate::packet::Errors) after one of the others has refused them: of the
     /// mechanisms that say so by [`ERRORS_IN_BPF`](Mechanism::ERRORS_IN_BPF). It is no mechanism's own.
     Errors,
+    /// The program that takes [fragments](crate::packet::Fragments) after one of the others has refused them: of the
+    /// mechanisms that say so by [`FRAGMENTS_IN_BPF`](Mechanism::FRAGMENTS_IN_BPF). It is no mechanism's own.
+    Fragments,
 }
 
 impl Stage {
@@ -322,6 +342,13 @@ macro_rules! any_mechanism {
                 }
             }
 
+            #[inline(always)]
+            fn is_from_customer(&self, family: Family, source: V4) -> bool {
+                match self {
+                    $(Self::$name(it) => it.is_from_customer(family, source),)+
+                }
+            }
+
             fn nat_mut(&mut self) -> Option<&mut NatConfig> {
                 match self {
                     $(Self::$name(it) => it.nat_mut(),)+
@@ -402,6 +429,14 @@ macro_rules! any_mechanism {
             pub const fn errors_in_bpf(&self) -> bool {
                 match self {
                     $(Self::$name(_) => $module::$name::ERRORS_IN_BPF,)+
+                }
+            }
+
+            /// Whether a BPF program translates fragments of its datagrams that come in order.
+            #[must_use]
+            pub const fn fragments_in_bpf(&self) -> bool {
+                match self {
+                    $(Self::$name(_) => $module::$name::FRAGMENTS_IN_BPF,)+
                 }
             }
         }

@@ -8,6 +8,7 @@ use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::nat::{self, NatConfig};
+use crate::packet::Family;
 
 use crate::reason::Counter;
 use crate::verdict::{Refusal, Slow};
@@ -32,8 +33,11 @@ impl Mechanism for Nat44 {
     const OPENS_IN_BPF: Option<Opens> = Some(Opens::V4);
 
     const ERRORS_IN_BPF: bool = true;
+    const FRAGMENTS_IN_BPF: bool = true;
 
     const COUNTS_TRAFFIC: bool = true;
+
+    const CUSTOMERS: Family = Family::V4;
 
     /// Whether a packet is from an inside host to one that is neither inside nor exempt, or to the
     /// pool.

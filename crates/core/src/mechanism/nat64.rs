@@ -32,6 +32,7 @@ impl Mechanism for Nat64 {
 
     const OPENS_IN_BPF: Option<Opens> = Some(Opens::V6);
     const ERRORS_IN_BPF: bool = true;
+    const FRAGMENTS_IN_BPF: bool = true;
 
     const COUNTS_TRAFFIC: bool = true;
 

@@ -8,6 +8,7 @@ use crate::address::networks::V6Networks;
 use crate::address::sixrd::Domain;
 use crate::address::{V4, V6, special};
 use crate::host::Host;
+use crate::packet::Family;
 use crate::reason::Counter;
 use crate::verdict::Refusal;
 use crate::wire::tuple::Ends;
@@ -77,6 +78,8 @@ pub enum Outside {
 
 impl Mechanism for SixInFour {
     type Crossing = V6OverV4;
+
+    const CUSTOMERS: Family = Family::V4;
 
     /// Whether an IPv4 packet comes out of the tunnel here.
     #[inline(always)]

@@ -4,9 +4,11 @@
 use super::{Part, Seen};
 use crate::address::{V4, V6};
 use crate::host::Host;
+use crate::incoming::v6;
 use crate::nat::{
     self, Endpoint4, FragmentKey, Inside, NatConfig, Passed, Protocol, Side, TcpFlags,
 };
+use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal, Slow};
 use crate::wire::content::Content;
@@ -168,20 +170,58 @@ const fn destination(tuple: &Tuple<V4>) -> Endpoint4 {
 /// together (RFC 7597 section 8.3).
 ///
 /// # Errors
-/// The first fragment has not come yet, or there is no room to remember it.
-pub(crate) fn ports_of<H: Host>(
+/// The first fragment has not come yet, or there is no room to remember it, or this engine leaves it to another.
+#[inline(always)]
+pub(crate) fn ports_of<P: Packet, H: Host>(
     host: &H,
     nat: Option<&NatConfig>,
-    key: &FragmentKey,
+    key: impl FnOnce() -> FragmentKey,
     transport: &Transport,
 ) -> Result<Ports, Refusal> {
-    let nat = nat.ok_or(Refusal::Slow(Slow::Reassemble))?;
-    if transport.content == Content::Continuation {
-        return nat::recall(host, nat, key).ok_or(Refusal::Slow(Slow::HoldFragment));
+    let first = transport.content != Content::Continuation;
+    if !P::ABILITIES.fragments {
+        return Err(Refusal::Slow(if first {
+            Slow::FirstFragment
+        } else {
+            Slow::HoldFragment
+        }));
     }
-    let ports = transport.ports();
-    nat::remember(host, nat, key, ports).map_err(|_| Refusal::Drop(Counter::TableFull))?;
-    Ok(ports)
+    let nat = nat.ok_or(Refusal::Slow(Slow::Reassemble))?;
+    if first {
+        if P::ABILITIES.holds {
+            nat::remember(host, nat, &key(), transport.ports(), true)
+                .map_err(|_| Refusal::Drop(Counter::TableFull))?;
+        }
+        return Ok(transport.ports());
+    }
+    let key = key();
+    let mut ports = nat::recall(host, nat, &key);
+    if P::ABILITIES.holds && P::ABILITIES.beside_others && ports.is_none() {
+        ports = nat::wait_for_first(host, nat, &key);
+    }
+    ports.ok_or(Refusal::Slow(Slow::HoldFragment))
+}
+
+/// Remembers a first fragment for an engine that leaves that to a program of its own. `None` if it is not the first, if
+/// others wait for it in user space, or if there is no room.
+#[inline(always)]
+pub(crate) fn remember<H: Host>(
+    host: &H,
+    nat: &NatConfig,
+    key: &FragmentKey,
+    transport: &Transport,
+) -> Option<()> {
+    if transport.content == Content::Continuation {
+        return None;
+    }
+    nat::remember(host, nat, key, transport.ports(), false).ok()
+}
+
+/// The key of the datagram that an IPv6 fragment belongs to.
+#[inline(always)]
+pub(crate) fn fragment_key_v6(incoming: &v6::Incoming) -> FragmentKey {
+    let fragment = incoming.fragment.get().unwrap_or_default();
+    FragmentKey::v6(&incoming.header, fragment.identification, incoming.protocol)
 }
 
 /// The transport of a packet for the NAT. Other protocols are refused as RFC 6146 section 3.4 says.

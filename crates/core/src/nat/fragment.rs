@@ -1,13 +1,16 @@
 //! Fragmented datagrams: the ports of the first fragment, for those that follow it (RFC 6146
-//! section 3.4). Fragments that come before the first are held elsewhere.
+//! section 3.4). Fragments that come before the first are held elsewhere, by an engine that can, and the datagram is
+//! marked as awaited: another engine that gets its first fragment hands that on, so that it meets those that wait for it.
 //!
 //! A datagram always finds room. The fragments of one come within milliseconds, and a flood of first
 //! fragments fills any table, so a full table gives up what is oldest. Who has a large part of the places
 //! gives up one of its own.
 
+use core::hint::spin_loop;
+
 use crate::address::V6;
 use crate::host::Host;
-use crate::table::{Memory, Position, Refused, Slot, Slots, hash};
+use crate::table::{Memory, Position, Refused, Slot, hash};
 use crate::time::Instant;
 use crate::wire::tuple::Ports;
 use crate::wire::{ipv4, ipv6};
@@ -19,11 +22,17 @@ use super::outcome::{Cause, Outcome};
 
 /// Words of a key.
 const KEY: usize = 5;
-/// Word of a slot that holds the ports.
+/// Word of a slot that holds the ports, or [`AWAITED`].
 const PORTS: usize = 5;
+/// Stands for the ports of a datagram whose first fragment has not come, though others wait for it.
+const AWAITED: u64 = 1 << 32;
+/// Not in a slot, but in what is to be [stored](store): the engine holds fragments.
+const HOLDS: u64 = 1 << 33;
 const EXPIRY: u64 = (1 << 40) - 1;
 /// Of the sixteen places of a datagram, those that one source may have before it has to give up its own.
-const SHARE: usize = 4;
+const SHARE: u64 = 4;
+/// How often a mark is tried while another engine writes the ports, which takes a program less than a microsecond.
+const PATIENCE: u32 = 10_000;
 /// How often room is made for one datagram: other processors may take it.
 const ATTEMPTS: u32 = 4;
 
@@ -66,22 +75,38 @@ impl FragmentKey {
 }
 
 /// Remembers the ports of a first fragment for the lifetime of fragments, in place of an older datagram if
-/// there is no room.
+/// there is no room. An engine that `holds` fragments releases those that wait for it.
 ///
 /// # Errors
-/// [`Refused`]: the fragments that follow will not find it.
+/// [`Refused`]: the fragments that follow will not find it; [`Refused::Contention`] also if others wait for it where
+/// this engine does not hold any.
 #[inline(always)]
 pub fn remember<H: Host>(
     host: &H,
     cfg: &NatConfig,
     key: &FragmentKey,
     ports: Ports,
+    holds: bool,
 ) -> Result<(), Refused> {
-    match store(host, cfg, key, ports.word()).get() {
+    let holds = if holds { HOLDS } else { 0 };
+    match store(host.state(), cfg, key, host.now(), ports.word() | holds).get() {
         Ok(_) => Ok(()),
         Err(Cause::Full) => Err(Refused::Full),
         Err(_) => Err(Refused::Contention),
     }
+}
+
+/// Marks the datagram of a fragment that will be held as awaited, for the lifetime of fragments. Returns its ports if
+/// another engine has had the first fragment meanwhile.
+pub fn wait_for_first<H: Host>(host: &H, cfg: &NatConfig, key: &FragmentKey) -> Option<Ports> {
+    for _ in 0..PATIENCE {
+        let stored = store(host.state(), cfg, key, host.now(), AWAITED | HOLDS);
+        if stored.get().is_ok() {
+            break;
+        }
+        spin_loop();
+    }
+    recall(host, cfg, key)
 }
 
 /// The ports of the datagram that a fragment other than the first belongs to; `None` if the first
@@ -91,7 +116,7 @@ pub fn recall<H: Host>(host: &H, cfg: &NatConfig, key: &FragmentKey) -> Option<P
     let hash = hash(&cfg.seed, &key.0);
     let (_, slot) = cfg.layout.fragments.find(host.state(), hash, &key.0)?;
     let word = slot.word(PORTS);
-    (slot.unchanged() && !expired(&slot, host.now())).then_some(Ports {
+    (slot.unchanged() && word != AWAITED && !expired(&slot, host.now())).then_some(Ports {
         source: (word >> 16) as u16,
         destination: word as u16,
     })
@@ -102,15 +127,31 @@ pub(super) fn expired(slot: &Slot<'_>, now: Instant) -> bool {
     slot.life.payload() & EXPIRY <= now.0
 }
 
+/// Stores ports, or [`AWAITED`]. A BPF function takes five arguments.
 #[inline(never)]
-fn store<H: Host>(host: &H, cfg: &NatConfig, key: &FragmentKey, ports: u64) -> Outcome {
+fn store<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    key: &FragmentKey,
+    now: Instant,
+    what: u64,
+) -> Outcome {
     let fragments = &cfg.layout.fragments;
     let hash = hash(&cfg.seed, &key.0);
-    let memory = host.state();
-    let expiry = (host.now() + cfg.timers.fragment).0 & EXPIRY;
+    let (ports, holds) = (what & !HOLDS, what & HOLDS != 0);
+    let expiry = (now + cfg.timers.fragment).0 & EXPIRY;
     if let Some((_, slot)) = fragments.find(memory, hash, &key.0) {
+        let before = slot.word(PORTS);
+        let valid = !expired(&slot, now);
+        if valid && before == AWAITED && !holds {
+            return Outcome::no(Cause::Contention);
+        }
+        if valid && ports == AWAITED {
+            // There are ports, or a mark.
+            return Outcome::word(0);
+        }
         // The same identification again: a repeated first fragment, or a later datagram.
-        return if slot.replace(PORTS, slot.word(PORTS), ports) && slot.update(expiry) {
+        return if slot.replace(PORTS, before, ports) && slot.update(expiry) {
             Outcome::word(0)
         } else {
             Outcome::no(Cause::Contention)
@@ -131,6 +172,7 @@ fn store<H: Host>(host: &H, cfg: &NatConfig, key: &FragmentKey, ports: u64) -> O
 }
 
 /// Takes a slot for a datagram that was not found, and makes room for it if there is none.
+#[inline(always)]
 fn reserve<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
@@ -138,20 +180,14 @@ fn reserve<M: Memory + ?Sized>(
     key: &FragmentKey,
 ) -> Result<Position, Refused> {
     let fragments = &cfg.layout.fragments;
-    let mut result = fragments.reserve(memory, hash);
     for _ in 0..ATTEMPTS {
+        let result = fragments.reserve(memory, hash);
         if result != Err(Refused::Full) {
-            break;
+            return result;
         }
-        if let Some((position, slot)) = displaced(memory, fragments, hash, key)
-            && slot.end()
-        {
-            release(memory, cfg, position);
-            cfg.layout.bound.refuse(memory, Counted::Fragments);
-        }
-        result = fragments.reserve(memory, hash);
+        make_room(memory, cfg, hash, key.0[0]);
     }
-    result
+    fragments.reserve(memory, hash)
 }
 
 /// Frees the slot of a datagram that has ended.
@@ -160,18 +196,16 @@ pub(super) fn release<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, position:
     cfg.layout.bound.give(memory, Counted::Fragments);
 }
 
-/// The datagram that gives its place to a new one: the oldest of the same source if that has its
-/// [`SHARE`], or else the oldest of all.
-fn displaced<'m, M: Memory + ?Sized>(
-    memory: &'m M,
-    fragments: &Slots,
-    hash: u64,
-    key: &FragmentKey,
-) -> Option<(Position, Slot<'m>)> {
-    let rivals = || fragments.rivals(memory, hash);
-    let of_source = |slot: &Slot<'_>| slot.word(0) == key.0[0];
-    let hoards = rivals().filter(|(_, slot)| of_source(slot)).count() >= SHARE;
-    rivals()
-        .filter(|(_, slot)| !hoards || of_source(slot))
-        .min_by_key(|(_, slot)| slot.life.payload() & EXPIRY)
+/// Ends a datagram in the way of a new one of this source: the oldest of the same source if that has its [`SHARE`], or else
+/// the oldest of all. Nothing happens if another processor does the same.
+#[inline(always)]
+fn make_room<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, hash: u64, source: u64) {
+    let fragments = cfg.layout.fragments;
+    let position = memory.give_way(fragments, hash, source, SHARE);
+    if let Some(slot) = fragments.entry(memory, position)
+        && slot.end()
+    {
+        release(memory, cfg, position);
+        cfg.layout.bound.refuse(memory, Counted::Fragments);
+    }
 }

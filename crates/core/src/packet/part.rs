@@ -93,6 +93,13 @@ part!(
     ERRORS
 );
 
+part!(
+    /// A packet in the hands of the part of an engine that takes fragments alone: of TCP or of UDP with a checksum, behind
+    /// an IPv4 header without options, or behind an IPv6 header and a fragment header and nothing else.
+    Fragments,
+    FRAGMENTS
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -238,6 +238,8 @@ mod tests {
             icmp_pool: (Ipv4Addr::new(192, 0, 0, 8).into(), 1),
             own_v4: OWN_V4.into(),
             own_v6: OWN_V6.into(),
+            icmp_errors: 1000,
+            customer_prefix: 64,
             alg: crate::policy::Alg::default(),
         }
     }

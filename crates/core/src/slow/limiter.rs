@@ -6,12 +6,13 @@ use crate::table::AtomicU64;
 
 const SECOND: u64 = 1_000_000_000;
 
+/// How often a token is asked for if others take theirs at the same moment.
+const ATTEMPTS: u32 = 8;
+
 /// A token bucket that threads share. It starts full and holds the tokens of one second.
 #[derive(Debug)]
 pub struct Limiter {
-    /// Nanoseconds per token; 0 if no error is allowed.
-    interval: u64,
-    /// Time at which the bucket is full again if no more tokens are taken, in nanoseconds.
+    rate: u32,
     full_at: AtomicU64,
 }
 
@@ -20,33 +21,39 @@ impl Limiter {
     #[must_use]
     pub fn new(rate: u32) -> Self {
         Self {
-            interval: match rate {
-                0 => 0,
-                rate => (SECOND / u64::from(rate)).max(1),
-            },
+            rate,
             full_at: AtomicU64::new(0),
         }
     }
 
     /// Takes a token at `now`, in nanoseconds of any monotonic clock, and returns whether there was one.
     pub fn take(&self, now: u64) -> bool {
-        loop {
-            let before = self.full_at.load(Ordering::Relaxed);
-            let full_at = before.max(now).saturating_add(self.interval);
-            if self.interval == 0 || full_at - now > SECOND {
-                return false;
-            }
-            let taken = self.full_at.compare_exchange(
-                before,
-                full_at,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
-            if taken.is_ok() {
-                return true;
-            }
+        take(&self.full_at, self.rate, now)
+    }
+}
+
+/// Takes a token at `now`, in nanoseconds, of a bucket that gets `rate` a second, and returns whether there was one. The
+/// word is the time at which the bucket is full again if no more are taken: 0 at first.
+#[inline(always)]
+pub fn take(full_at: &AtomicU64, rate: u32, now: u64) -> bool {
+    if rate == 0 {
+        return false;
+    }
+    let interval = (SECOND / u64::from(rate)).max(1);
+    for _ in 0..ATTEMPTS {
+        let before = full_at.load(Ordering::Relaxed);
+        let after = before.max(now).saturating_add(interval);
+        if after - now > SECOND {
+            return false;
+        }
+        if full_at
+            .compare_exchange(before, after, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+        {
+            return true;
         }
     }
+    false
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! Rules that only the user-space engine needs, because a BPF program cannot follow them: cutting a packet
-//! in pieces, building ICMP errors and limiting their rate, checking fragments for reassembly, delaying an answer, neighbour
-//! discovery, reading datagrams for the gateway itself.
+//! in pieces, building ICMP errors and limiting their rate (which programs do, too), checking fragments for reassembly, delaying an
+//! answer, neighbour discovery, reading datagrams for the gateway itself. And the one that programs have for it: whose packets they
+//! hand up.
 //!
 //! They work on slices: an engine that comes here has the bytes of the packet in reach.
 
+pub mod customer;
 pub mod datagram;
 pub mod icmp_error;
 pub mod limiter;
@@ -12,6 +14,7 @@ pub mod own;
 pub mod reassemble;
 pub mod reply;
 pub mod segment;
+pub mod shares;
 pub mod split;
 pub mod unexpected;
 pub mod waiting;

@@ -136,10 +136,16 @@ impl Buckets {
     /// The positions where an entry with this hash may lie: those of its first bucket and of its second.
     #[inline(always)]
     pub fn positions(self, hash: u64) -> impl Iterator<Item = Position> {
+        (0..16).map(move |place| self.position(hash, place))
+    }
+
+    /// One of these 16 positions, by its number.
+    #[inline(always)]
+    #[must_use]
+    pub fn position(self, hash: u64, place: u32) -> Position {
         let (first, second) = self.pair(hash);
-        [first, second]
-            .into_iter()
-            .flat_map(|bucket| (0..8).map(move |place| Position(bucket << 3 | place)))
+        let bucket = if place < 8 { first } else { second };
+        Position(bucket << 3 | place & 7)
     }
 
     /// Begins to fetch the bucket of a hash; see [`Slots::touch`](super::Slots::touch).

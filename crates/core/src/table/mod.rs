@@ -54,6 +54,12 @@ pub trait Memory {
     fn search(&self, table: Buckets, hash: u64, mask: u64, want: u64) -> u64 {
         table.get(self, hash, mask, want).unwrap_or(0)
     }
+
+    /// The place for a new entry of an owner where there is none; see [`Slots::give_way`].
+    #[inline(never)]
+    fn give_way(&self, table: Slots, hash: u64, owner: u64, share: u64) -> Position {
+        table.give_way(self, hash, owner, share)
+    }
 }
 
 impl<M: Memory + ?Sized> Memory for &M {
@@ -70,6 +76,11 @@ impl<M: Memory + ?Sized> Memory for &M {
     #[inline(always)]
     fn search(&self, table: Buckets, hash: u64, mask: u64, want: u64) -> u64 {
         (**self).search(table, hash, mask, want)
+    }
+
+    #[inline(always)]
+    fn give_way(&self, table: Slots, hash: u64, owner: u64, share: u64) -> Position {
+        (**self).give_way(table, hash, owner, share)
     }
 }
 

@@ -7,6 +7,7 @@
 //! mixture, and a writer that updates the life by compare-exchange cannot hit a successor. This
 //! is why a slot may also be reached from an index elsewhere, without its control word.
 
+use core::hint::black_box;
 use core::sync::atomic::Ordering;
 
 use super::{Buckets, LOAD, Line, Memory, Position, Refused, STORE, UPDATE, USED};
@@ -201,6 +202,20 @@ impl<'m> Slot<'m> {
     }
 }
 
+/// The lesser of two numbers below 2^63. Without a branch: the verifier of BPF would go on once for each outcome, and with
+/// all that it knows of it.
+#[inline(always)]
+fn lesser(a: u64, b: u64) -> u64 {
+    let a_is_less = black_box((a.wrapping_sub(b) as i64 >> 63) as u64);
+    b ^ (a ^ b) & a_is_less
+}
+
+/// All ones, or zero for zero, without a branch.
+#[inline(always)]
+fn all_ones_unless_zero(number: u64) -> u64 {
+    black_box(((number | number.wrapping_neg()) as i64 >> 63) as u64)
+}
+
 impl Slots {
     /// The entry with this key.
     #[inline(always)]
@@ -308,16 +323,39 @@ impl Slots {
         self.release(memory, position);
     }
 
-    /// The entries in the way of a new one with this hash: those of its two buckets.
+    /// The position of the entry that gives way to a new one with this hash, where both buckets are full: the one whose
+    /// table bits are the least number, of those of its owner if that has `share` of the places, or else of all. The
+    /// owner is the first word of an entry.
     #[inline(always)]
-    pub fn rivals<'m, M: Memory + ?Sized>(
+    pub fn give_way<M: Memory + ?Sized>(
         &self,
-        memory: &'m M,
+        memory: &M,
         hash: u64,
-    ) -> impl Iterator<Item = (Position, Slot<'m>)> {
-        let table = *self;
-        let entry = move |position| Some((position, table.entry(memory, position)?));
-        self.control.positions(hash).filter_map(entry)
+        owner: u64,
+        share: u64,
+    ) -> Position {
+        // The table bits of an entry, or more than any if `others` is all ones and it is another owner's.
+        let bits = |slot: &Slot<'_>, others: u64| {
+            let is_other = all_ones_unless_zero(slot.word(0) ^ owner);
+            slot.life.payload() | is_other & others & Life::PAYLOAD
+        };
+        let (mut least, mut least_of_owner, mut of_owner) = (Life::PAYLOAD, Life::PAYLOAD, 0);
+        for position in self.control.positions(hash) {
+            if let Some(slot) = self.entry(memory, position) {
+                let of_one = bits(&slot, u64::MAX);
+                least = lesser(least, slot.life.payload());
+                least_of_owner = lesser(least_of_owner, of_one);
+                of_owner += !all_ones_unless_zero(of_one ^ slot.life.payload()) & 1;
+            }
+        }
+        let others = black_box(!((of_owner.wrapping_sub(share) as i64 >> 63) as u64));
+        let least = black_box(least ^ (least ^ least_of_owner) & others);
+        let gives_way = |position: &Position| {
+            let slot = self.entry(memory, *position);
+            slot.is_some_and(|slot| bits(&slot, others) == least)
+        };
+        let found = self.control.positions(hash).find(gives_way);
+        found.unwrap_or(self.control.position(hash, 0))
     }
 
     /// The entry at a position, for walks over the table.

@@ -13,7 +13,7 @@ use crate::mechanism::{Seen, stateful};
 use crate::packet::{Packet, Truncated};
 use crate::policy::Policy;
 use crate::reason::Counter;
-use crate::verdict::{Refusal, Slow, Verdict};
+use crate::verdict::{Refusal, Verdict};
 use crate::wire::content::{Content, Messages};
 use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
@@ -44,11 +44,8 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
         return Err(Refusal::hop_limit());
     }
     let ports = if header.fragment().is_fragment() {
-        if !P::ABILITIES.fragments {
-            return Err(Refusal::Slow(Slow::HoldFragment));
-        }
-        let key = passage.fragment_key(&header);
-        stateful::ports_of(host, passage.nat(), &key, transport)?
+        let key = || passage.fragment_key(&header);
+        stateful::ports_of::<P, _>(host, passage.nat(), key, transport)?
     } else {
         transport.ports()
     };

@@ -42,11 +42,8 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
         without_checksum::<M>(policy, fragmented)?;
     }
     let ports = if fragmented && M::BY_PORTS {
-        if !P::ABILITIES.fragments {
-            return Err(Refusal::Slow(Slow::HoldFragment));
-        }
-        let key = FragmentKey::v4(&header);
-        stateful::ports_of(host, mechanism.nat(), &key, transport)?
+        let key = || FragmentKey::v4(&header);
+        stateful::ports_of::<P, _>(host, mechanism.nat(), key, transport)?
     } else {
         transport.ports()
     };

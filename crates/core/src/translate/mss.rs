@@ -80,7 +80,7 @@ pub fn find<P: Packet>(
 #[inline(always)]
 fn first<P: Packet>(packet: &P, policy: &Policy, transport: &Transport) -> Result<Place, Refusal> {
     let opens = black_box(u32::from(policy.mss_clamp)) * u32::from(transport.tcp_flags & SYN);
-    if !P::ABILITIES.others {
+    if !P::ABILITIES.all() {
         return if opens == 0 {
             Ok(Place::NOWHERE)
         } else {
@@ -163,9 +163,8 @@ mod tests {
     use super::*;
     use crate::address::{V4, V6};
     use crate::checksum::{Change, Field};
-    use crate::packet::{Abilities, Family, NoRoom};
     use crate::policy::{ServiceClass, ZeroUdpChecksum};
-    use crate::testing::Bytes;
+    use crate::testing::{Bytes, Words};
     use crate::wire::content::Messages;
     use crate::wire::protocol;
     use crate::wire::transport::Extent;
@@ -203,6 +202,8 @@ mod tests {
             icmp_pool: (V4::default(), 1),
             own_v4: V4::default(),
             own_v6: V6::default(),
+            icmp_errors: 1000,
+            customer_prefix: 64,
             alg: crate::policy::Alg::default(),
         }
     }
@@ -301,33 +302,6 @@ mod tests {
         })
     }
 
-    /// A segment whose bytes are out of reach, as for a BPF program.
-    struct Words(Bytes);
-
-    impl Packet for Words {
-        const ABILITIES: Abilities = Abilities::BPF;
-
-        fn len(&self) -> usize {
-            self.0.len()
-        }
-
-        fn words<const N: usize>(&self, at: usize) -> Result<[Word; N], Truncated> {
-            self.0.words(at)
-        }
-
-        fn set_words<const N: usize>(
-            &mut self,
-            at: usize,
-            words: [Word; N],
-        ) -> Result<(), Truncated> {
-            self.0.set_words(at, words)
-        }
-
-        fn replace_front(&mut self, _: usize, _: usize, _: Family) -> Result<(), NoRoom> {
-            Err(NoRoom)
-        }
-    }
-
     proptest! {
         /// A program lowers the first option, as user space does, and leaves every other SYN to it.
         #[test]
@@ -339,7 +313,7 @@ mod tests {
         ) {
             let options = if first { [&[2, 4, 0x05, 0xb4], &options[..36.min(options.len())]].concat() } else { options };
             let bytes = segment(flags, &options, b"data");
-            let mut packet = Words(Bytes(bytes.clone()));
+            let mut packet = Words(Bytes(bytes.clone()), None);
             let (messages, extent) = (Messages::V4, Extent::Whole);
             let read = Transport::read(&packet, 0, bytes.len(), protocol::TCP, messages, extent).unwrap();
             match find(&packet, &policy(), &read) {

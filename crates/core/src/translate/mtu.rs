@@ -2,8 +2,7 @@
 //! 5.1.1).
 
 use crate::packet::Packet;
-use crate::reason::Counter;
-use crate::verdict::{IcmpError, Refusal, Slow, Split};
+use crate::verdict::{Refusal, Slow, Split};
 use crate::wire::transport::Transport;
 use crate::wire::{ipv4, ipv6};
 
@@ -40,7 +39,7 @@ pub fn to_v6<P: Packet>(packet: &P, size: &ToV6) -> Result<Option<Split>, Refusa
         // RFC 7915 section 4.1: the sender may send what fits after its header has grown.
         let grown = (size.headers - ipv4::HEADER) as u16;
         let mtu = size.link.saturating_sub(grown);
-        return Err(Refusal::Reply(IcmpError::TooBig(mtu), Counter::TooBig));
+        return Err(Refusal::too_big::<P>(mtu));
     }
     let limit = size.lowest.min(size.link).max(ipv6::MINIMUM_MTU);
     if wire <= usize::from(limit) || packet.gso_size().is_some() && wire <= usize::from(size.link) {
@@ -93,7 +92,7 @@ pub fn to_v4<P: Packet>(packet: &P, size: &ToV4) -> Result<Option<Split>, Refusa
         });
     }
     let mtu = (size.link.saturating_add(20)).max(ipv6::MINIMUM_MTU);
-    Err(Refusal::Reply(IcmpError::TooBig(mtu), Counter::TooBig))
+    Err(Refusal::too_big::<P>(mtu))
 }
 
 /// Decides for a packet from IPv6 that turns back to IPv6: the second half of a hairpin cuts it, unless
@@ -110,7 +109,7 @@ pub fn turning<P: Packet>(
 ) -> Result<(), Refusal> {
     let wire = wire_size(packet, ipv6::HEADER, transport.length, transport.header);
     if dont_fragment && packet.reassembled().is_none() && wire > usize::from(link) {
-        return Err(Refusal::Reply(IcmpError::TooBig(link), Counter::TooBig));
+        return Err(Refusal::too_big::<P>(link));
     }
     Ok(())
 }
@@ -152,7 +151,7 @@ pub fn within_v4<P: Packet>(packet: &P, size: &WithinV4) -> Result<Option<Split>
         return Ok(None);
     }
     if size.dont_fragment && packet.reassembled().is_none() {
-        return Err(Refusal::Reply(IcmpError::TooBig(most), Counter::TooBig));
+        return Err(Refusal::too_big::<P>(most));
     }
     split::<P>(Split {
         mtu: size.link,
@@ -183,7 +182,9 @@ fn split<P: Packet>(split: Split) -> Result<Option<Split>, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reason::Counter;
     use crate::testing::Bytes;
+    use crate::verdict::IcmpError;
 
     /// RFC 791 section 3.1: a total length has 16 bits. A fragment header does not help: nobody cuts what
     /// cannot be described.

@@ -100,7 +100,7 @@ impl Received {
 #[inline(always)]
 pub(super) fn header_v4<P: Packet>(packet: &P, at: usize) -> Result<ipv4::Header, Refusal> {
     let header = ipv4::Header::read(packet, at).map_err(|Truncated| INNER)?;
-    if !P::ABILITIES.others && header.header_length() != ipv4::HEADER {
+    if !P::ABILITIES.all() && header.header_length() != ipv4::HEADER {
         return Err(Refusal::Slow(Slow::Uncommon));
     }
     Ok(header)
@@ -187,7 +187,7 @@ pub(super) fn apart<P: Packet, R>(work: impl FnOnce() -> R) -> R {
     fn elsewhere<R>(work: impl FnOnce() -> R) -> R {
         work()
     }
-    if P::ABILITIES.others && P::ABILITIES.icmp_errors {
+    if P::ABILITIES.all() && P::ABILITIES.icmp_errors {
         elsewhere(work)
     } else {
         work()

@@ -10,7 +10,6 @@ use crate::host::Host;
 use crate::incoming::v6;
 use crate::mechanism::crossing::Translator;
 use crate::mechanism::{Instances, Seen, stateful};
-use crate::nat::FragmentKey;
 use crate::packet::{Family, Packet, Truncated};
 use crate::policy::Policy;
 use crate::reason::Counter;
@@ -18,7 +17,7 @@ use crate::verdict::{Refusal, Slow, Split, Verdict};
 use crate::wire::content::{Content, Echo};
 use crate::wire::ipv4::{Fields, HEADER};
 use crate::wire::transport::Transport;
-use crate::wire::tuple::{Ports, Tuple};
+use crate::wire::tuple::Tuple;
 use crate::wire::{icmp, ipv4, ipv6, protocol};
 
 /// Translates a packet that belongs to an instance.
@@ -36,10 +35,8 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
 ) -> Result<Verdict, Refusal> {
     let incoming = v6::read(packet, header)?;
     let ports = if incoming.fragment.is_fragment() && M::BY_PORTS {
-        if !P::ABILITIES.fragments {
-            return Err(Refusal::Slow(Slow::HoldFragment));
-        }
-        ports_of_fragment(host, mechanism, &incoming)?
+        let key = || stateful::fragment_key_v6(&incoming);
+        stateful::ports_of::<P, _>(host, mechanism.nat(), key, &incoming.transport)?
     } else {
         incoming.transport.ports()
     };
@@ -93,19 +90,6 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
         host.count(Counter::Translated6To4);
     }
     Ok(Verdict::Forward { family, split })
-}
-
-/// The ports of the datagram that a fragment belongs to (RFC 6146 section 3.4).
-#[inline(always)]
-fn ports_of_fragment<H: Host, M: Translator>(
-    host: &H,
-    mechanism: &M,
-    incoming: &v6::Incoming,
-) -> Result<Ports, Refusal> {
-    let fragment = incoming.fragment.get().unwrap_or_default();
-    let identification = fragment.identification;
-    let key = FragmentKey::v6(&incoming.header, identification, incoming.protocol);
-    stateful::ports_of(host, mechanism.nat(), &key, &incoming.transport)
 }
 
 /// Holds the size against the MTU of the link that the packet will take.

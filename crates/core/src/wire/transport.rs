@@ -35,8 +35,7 @@ pub struct Transport {
 /// Why a transport header cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// The packet is not of those that the engine takes: it is not [plain](crate::packet::Plain), or not an [ICMP
-    /// error](crate::packet::Errors).
+    /// The packet is not of those that the [part](crate::packet::Takes) of the engine takes.
     Uncommon,
     /// The packet ends before the header does.
     Truncated,
@@ -148,13 +147,13 @@ impl Transport {
                 transport.first = words[0];
                 transport.header = udp::HEADER as u8;
                 transport.zero_checksum = words[1].low() == 0;
-                if !P::ABILITIES.others && transport.zero_checksum {
+                if !P::ABILITIES.all() && transport.zero_checksum {
                     return Err(Unreadable::Uncommon);
                 }
                 transport.source_port = transport.first.high();
                 transport.destination_port = transport.first.low();
             }
-            _ if P::ABILITIES.plain_only() => return Err(Unreadable::Uncommon),
+            _ if !P::ABILITIES.icmp() => return Err(Unreadable::Uncommon),
             number if number == messages.protocol() => {
                 if length < icmp::HEADER {
                     return Err(SHORT);
@@ -168,7 +167,7 @@ impl Transport {
                 }
             }
             // It may be an extension header.
-            _ if !P::ABILITIES.others => return Err(Unreadable::Uncommon),
+            _ if !P::ABILITIES.all() => return Err(Unreadable::Uncommon),
             _ => transport.content = Content::Other,
         }
         Ok(transport)

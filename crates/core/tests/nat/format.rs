@@ -45,7 +45,7 @@ fn written(setup: &Setup) -> u64 {
         source: 53,
         destination: 4000,
     };
-    remember(&nat.host, &nat.cfg, &first, ports).unwrap();
+    remember(&nat.host, &nat.cfg, &first, ports, true).unwrap();
     let words = nat.host.memory.iter().flatten();
     words.fold(0xcbf2_9ce4_8422_2325, |hash, word| {
         (hash ^ word.load(Ordering::Relaxed)).wrapping_mul(0x0100_0000_01b3)

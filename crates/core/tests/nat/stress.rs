@@ -1,6 +1,7 @@
 //! Several processors at the same tables, while a sweeper removes what they make.
 
 use std::collections::HashMap;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
@@ -406,4 +407,50 @@ fn full_tables_refuse_and_recover() {
             Occupancy::default()
         );
     }
+}
+
+/// A later fragment comes to user space while a program gets the first one of the same datagram: either the program leaves
+/// the first to user space, or user space learns the ports. Never do both go on, so that the later one waits in vain.
+#[test]
+fn a_fragment_that_is_about_to_wait_meets_the_first_one() {
+    const DATAGRAMS: u16 = 20_000;
+    let mut setup = setup();
+    setup.capacity.fragments = u32::from(DATAGRAMS);
+    let nat = setup.nat();
+    let clock = AtomicU64::new(SWEEP);
+    let processor = || Processor {
+        memory: &nat.host.memory[..],
+        clock: &clock,
+        random: 1,
+        bindings: 0,
+    };
+    let ports = isthmus_core::wire::tuple::Ports {
+        source: 53,
+        destination: 4000,
+    };
+    let (mut left, mut known, mut in_vain) = (0, 0, 0);
+    for datagram in 0..DATAGRAMS {
+        let key = crate::fragment::key([v4("192.0.2.1", 0).address; 2], datagram, 17);
+        let both = Barrier::new(2);
+        let (by_program, found) = thread::scope(|scope| {
+            let program = scope.spawn(|| {
+                both.wait();
+                remember(&processor(), &nat.cfg, &key, ports, false).is_ok()
+            });
+            both.wait();
+            let found = wait_for_first(&processor(), &nat.cfg, &key);
+            (program.join().unwrap(), found)
+        });
+        if by_program {
+            assert_eq!(recall(&processor(), &nat.cfg, &key), Some(ports));
+            known += 1;
+            in_vain += u16::from(found.is_none());
+        } else {
+            assert_eq!(found, None, "{datagram}");
+            left += 1;
+        }
+    }
+    println!("{known} were known, {left} were left to user space, {in_vain} waited in vain");
+    // No program of BPF is stopped for milliseconds while it writes, but a thread can be.
+    assert!(known > 0 && in_vain < DATAGRAMS / 100);
 }

@@ -17,7 +17,7 @@ use aya::util::nr_cpus;
 use isthmus_abi::banks::{ACTIVE, Active, INSTANCES};
 use isthmus_abi::clock::CLOCK;
 use isthmus_abi::counts::{self, COUNTS};
-use isthmus_abi::lines::{RULES, STATE};
+use isthmus_abi::lines::{RULES, SHARES, STATE};
 use isthmus_abi::links::{LINKS, OWN, OWN_PLACES, STATIONS, VLANS};
 use isthmus_abi::programs::{Hook, Mechanisms, Slot};
 use isthmus_abi::routes::{EPOCH, RANGES};
@@ -28,9 +28,10 @@ use crate::keeper::Keeper;
 use crate::sys;
 
 /// The maps of the object, without those of constants and variables.
-pub(super) const MAPS: [&str; 17] = [
+pub(super) const MAPS: [&str; 19] = [
     STATE,
     RULES,
+    SHARES,
     INSTANCES,
     ACTIVE,
     CLOCK,
@@ -44,6 +45,7 @@ pub(super) const MAPS: [&str; 17] = [
     Hook::Xdp.array(),
     Hook::Tc.array(),
     "KEPT",
+    "ICMP_ERRORS",
     "FIB_LOOKUP",
     "NEXT_HOPS",
 ];

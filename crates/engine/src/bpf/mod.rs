@@ -35,11 +35,13 @@ use aya::programs::tc::{self, SchedClassifierLink, TcAttachType};
 use aya::{Ebpf, EbpfLoader, VerifierLogLevel};
 use isthmus_abi::banks::{self, Active};
 use isthmus_abi::clock::OFFLINE;
-use isthmus_abi::lines::RULES;
+use isthmus_abi::lines::{RULES, SHARES};
 use isthmus_abi::programs::{Mechanisms, Slot};
 use isthmus_abi::routes::{EPOCH, RANGES};
 use isthmus_core::config::Instance;
 use isthmus_core::mechanism::Mechanism as _;
+use isthmus_core::slow::shares::{self, Shares};
+use isthmus_core::table::Seed;
 
 use crate::counters::{Owner, Snapshot};
 use crate::keeper::Keeper;
@@ -280,6 +282,16 @@ impl Programs {
     /// The map cannot be mapped.
     pub fn state(&self, lines: u32) -> Result<Region, Error> {
         map::region(&self.ebpf, STATE, lines)
+    }
+
+    /// Returns the shares of the slow path, of which `secret` hides whose are where.
+    ///
+    /// # Errors
+    /// The map cannot be mapped.
+    pub fn shares(&self, secret: &Seed) -> Result<Shares<Region>, Error> {
+        let shares = Shares(map::region(&self.ebpf, SHARES, shares::LINES)?);
+        shares.set_secret(secret);
+        Ok(shares)
     }
 
     /// Activates a configuration after loading the programs that it needs: those of its mechanisms and no others. A packet sees either the old or the new

@@ -25,6 +25,7 @@ fn takes(slot: Slot, mechanism: &AnyMechanism) -> bool {
         Slot::MapT => mechanism.stage() == Stage::MapT,
         Slot::Translation => mechanism.stage() == Stage::Translation,
         Slot::Errors => mechanism.errors_in_bpf(),
+        Slot::Fragments | Slot::Remember => mechanism.fragments_in_bpf(),
     }
 }
 

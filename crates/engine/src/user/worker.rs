@@ -12,6 +12,7 @@ use isthmus_core::packet::Family;
 use isthmus_core::reason::Counter;
 
 use super::device::Queue;
+use super::turn::Turn;
 use super::vnet::{self, Header};
 use super::{Figures, Shared, follow};
 use crate::buffer::{Buffer, HEADROOM};
@@ -57,26 +58,19 @@ impl Worker {
         let mut rulesets = Cache::new(&shared.ruleset);
         let mut storage = vec![0; HEADROOM + LARGEST];
         let mut looks = 0;
+        let mut turn = Turn::new(shared.handed_up.as_ref());
         while !shared.stopping.load(Ordering::Relaxed) {
             // The packet is read behind the headroom, with its header right before it.
             let space = &mut storage[HEADROOM - vnet::LENGTH..];
             let length = match (&self.queue.file).read(space) {
                 Ok(length) => length,
-                Err(error) => match error.kind() {
-                    ErrorKind::WouldBlock if looks < LOOKS => {
-                        looks += 1;
-                        continue;
-                    }
-                    ErrorKind::WouldBlock => {
-                        self.idle()?;
-                        looks = 0;
-                        continue;
-                    }
-                    ErrorKind::Interrupted => continue,
-                    _ => return Err(error),
-                },
+                Err(error) => {
+                    self.without_packet(error, &mut looks, &mut turn)?;
+                    continue;
+                }
             };
             looks = 0;
+            turn.with_packet();
             let Some(header) = space[..length].first_chunk() else {
                 continue;
             };
@@ -112,13 +106,35 @@ impl Worker {
         Ok(())
     }
 
-    /// Waits for a packet or for the stop event.
-    fn idle(&mut self) -> io::Result<()> {
+    /// Goes on after a look that found no packet. `looks` are those before it that found none.
+    fn without_packet(
+        &mut self,
+        error: io::Error,
+        looks: &mut u32,
+        turn: &mut Turn<'_>,
+    ) -> io::Result<()> {
+        match error.kind() {
+            ErrorKind::WouldBlock => match turn.without_packet() {
+                Some(pause) => self.idle(Some(pause))?,
+                None if *looks < LOOKS => *looks += 1,
+                None => {
+                    self.idle(None)?;
+                    *looks = 0;
+                }
+            },
+            ErrorKind::Interrupted => {}
+            _ => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Waits for a packet or for the stop event, no longer than `pause` if there is one.
+    fn idle(&mut self, pause: Option<Duration>) -> io::Result<()> {
         add(&self.figures.idle);
         let shared = &self.shared;
-        let timeout = shared.slowpath.is_waiting().then_some(TICK);
+        let timeout = pause.or(shared.slowpath.is_waiting().then_some(TICK));
         sys::wait_readable([self.queue.file.as_fd(), shared.stop.as_fd()], timeout)?;
-        if timeout.is_some() {
+        if shared.slowpath.is_waiting() {
             let mut host = UserHost {
                 ruleset: &shared.ruleset.load(),
                 state: &shared.state,

@@ -10,7 +10,7 @@ use isthmus_core::config::{
     V4Networks, ZeroUdpChecksum,
 };
 use isthmus_engine::memory::Region;
-use isthmus_engine::ruleset::{Member, Ruleset};
+use isthmus_engine::ruleset::Ruleset;
 
 /// Source of the gateway's own ICMPv4 errors.
 pub(crate) const OWN_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 254);
@@ -42,6 +42,8 @@ pub(crate) fn policy() -> Policy {
         icmp_pool: (Ipv4Addr::new(192, 0, 0, 8).into(), 1),
         own_v4: OWN_V4.into(),
         own_v6: OWN_V6.into(),
+        icmp_errors: 1000,
+        customer_prefix: 64,
         alg: isthmus_core::config::Alg::default(),
     }
 }
@@ -66,9 +68,9 @@ pub(crate) fn siit(policy: Policy) -> Instance {
 
 /// Returns a configuration of this one instance.
 pub(crate) fn ruleset(policy: Policy, icmp_errors: u32) -> Ruleset {
-    let member = Member {
-        instance: siit(policy),
+    let instance = siit(Policy {
         icmp_errors,
-    };
-    Ruleset::new(&[member], Region::anonymous(0).unwrap()).unwrap()
+        ..policy
+    });
+    Ruleset::new(&[instance], Region::anonymous(0).unwrap()).unwrap()
 }

@@ -33,7 +33,15 @@ fn start(network: &Network, queues: usize) -> Engine {
 fn start_on(network: &Network, tun: Tun) -> Engine {
     let state = Arc::new(Region::anonymous(0).unwrap());
     let ruleset = Arc::new(ruleset(policy(), 1000));
-    let engine = Engine::start(tun.queues, ruleset, state, [7; 32], Arc::new(Unserved)).unwrap();
+    let engine = Engine::start(
+        tun.queues,
+        ruleset,
+        state,
+        [7; 32],
+        Arc::new(Unserved),
+        None,
+    )
+    .unwrap();
     network.route_into("isthmus0");
     engine
 }

@@ -9,9 +9,7 @@ use isthmus_core::config::Alg;
 use isthmus_core::mechanism::AnyMechanism;
 use isthmus_core::nat::UnsolicitedSyn;
 use isthmus_engine::memory::bytes_of;
-use isthmus_image::{
-    Address, Binding, CARDS, HEAD, Head, Hop, MAGIC, Member, Network, SOURCES, sum,
-};
+use isthmus_image::{Address, Binding, CARDS, HEAD, Head, Hop, MAGIC, Network, SOURCES, sum};
 
 use super::Loaded;
 use super::card::Card;
@@ -166,18 +164,10 @@ fn cards(document: &Document) -> Vec<Diagnostic> {
 
 /// The words of the file, as bytes.
 fn image(document: &Document, compiled: &Compiled, chance: Chance) -> io::Result<Vec<u8>> {
-    let members: Vec<_> = compiled
-        .instances
-        .iter()
-        .map(|compiled| Member {
-            instance: compiled.instance,
-            icmp_errors: compiled.icmp_errors.into(),
-        })
-        .collect();
     let tables = Tables::new(document);
     let mut words: Vec<u64> = vec![0; HEAD];
     words.extend(
-        bytes_of(&members)?
+        bytes_of(&compiled.instances)?
             .as_chunks::<8>()
             .0
             .iter()
@@ -189,7 +179,7 @@ fn image(document: &Document, compiled: &Compiled, chance: Chance) -> io::Result
     words.extend_from_slice(bytemuck::cast_slice(&tables.hops));
     let bindings = compiled.fixed.iter();
     let bindings: Vec<_> = bindings
-        .map(|(member, binding)| Binding::new(*member as u32, binding))
+        .map(|(instance, binding)| Binding::new(*instance as u32, binding))
         .collect();
     words.extend_from_slice(bytemuck::cast_slice(&bindings));
     words.extend(
@@ -208,7 +198,7 @@ fn image(document: &Document, compiled: &Compiled, chance: Chance) -> io::Result
         sources: SOURCES,
         words: words.len() as u64,
         sum: sum(&words[HEAD..]),
-        members: members.len() as u32,
+        instances: compiled.instances.len() as u32,
         addresses: tables.addresses.len() as u32,
         answered: tables.answered.len() as u32,
         hops: tables.hops.len() as u32,

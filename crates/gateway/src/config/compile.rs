@@ -16,7 +16,7 @@ use isthmus_core::nat;
 use isthmus_core::table::{FillError, Line, Memory, Secret, Seed};
 use isthmus_core::time::Instant;
 use isthmus_engine::memory::Region;
-use isthmus_engine::ruleset::{Member, Ruleset};
+use isthmus_engine::ruleset::Ruleset;
 
 use super::composed::{fit_v4, fit_v6};
 use super::document::{Document, Mechanism, Nat, PortPolicy, Prefix, Siit};
@@ -58,7 +58,7 @@ impl Secrets {
 #[derive(Debug)]
 pub struct Compiled {
     /// The instances in their order.
-    pub instances: Vec<CompiledInstance>,
+    pub instances: Vec<core::Instance>,
     /// Tables that the packet path only reads.
     pub rules: Vec<Line>,
     /// Lines (64 bytes each) that the tables of path MTUs, bindings and sessions take.
@@ -67,15 +67,6 @@ pub struct Compiled {
     pub fixed: Vec<(usize, nat::StaticBinding)>,
     /// Limits of single subscribers, likewise.
     pub own_limits: Vec<(usize, nat::OwnLimits)>,
-}
-
-/// One instance as the engines take it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompiledInstance {
-    /// The part that the core sees.
-    pub instance: core::Instance,
-    /// ICMP errors per second that it may send; 0: none.
-    pub icmp_errors: u32,
 }
 
 /// Why a document cannot be compiled.
@@ -142,12 +133,9 @@ impl Document {
                     mechanism
                 }
             };
-            compiled.instances.push(CompiledInstance {
-                instance: core::Instance {
-                    mechanism,
-                    policy: policy(instance, &self.link, &self.tun),
-                },
-                icmp_errors: instance.policy.icmp_errors,
+            compiled.instances.push(core::Instance {
+                mechanism,
+                policy: policy(instance, &self.link, &self.tun),
             });
         }
         Ok(compiled)
@@ -168,15 +156,7 @@ impl Compiled {
                 to.store(from.load(Relaxed), Relaxed);
             }
         }
-        let members: Vec<_> = self
-            .instances
-            .iter()
-            .map(|compiled| Member {
-                instance: compiled.instance,
-                icmp_errors: compiled.icmp_errors,
-            })
-            .collect();
-        Ruleset::new(&members, region).map_err(io::Error::other)
+        Ruleset::new(&self.instances, region).map_err(io::Error::other)
     }
 
     /// Writes what the configuration says into empty tables: limits of single subscribers, and static bindings.
@@ -191,12 +171,12 @@ impl Compiled {
         for (number, instance) in self.instances.iter().enumerate() {
             let own = self.own_limits.iter().filter(|(of, _)| *of == number);
             let own: Vec<_> = own.map(|(_, limits)| *limits).collect();
-            if let Some(config) = instance.instance.mechanism.nat() {
+            if let Some(config) = instance.mechanism.nat() {
                 nat::set_own_limits(state, config, &own);
             }
         }
         for (number, binding) in &self.fixed {
-            let instance = self.instances.get(*number).map(|i| &i.instance.mechanism);
+            let instance = self.instances.get(*number).map(|i| &i.mechanism);
             if let Some(config) = instance.and_then(core::AnyMechanism::nat) {
                 nat::insert_static(state, config, now, binding)
                     .map_err(|error| (*binding, error))?;

@@ -52,7 +52,7 @@ use toml::de::{DeTable, DeValue};
 pub use bare::{Chance, PackError};
 pub use choice::Choice;
 pub(crate) use choice::by_name;
-pub use compile::{CompileError, Compiled, CompiledInstance, Secrets};
+pub use compile::{CompileError, Compiled, Secrets};
 pub use diagnose::{Diagnostic, Problem, Report, Severity, Style};
 pub use document::*;
 pub(crate) use host::METRIC;

@@ -5,6 +5,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use isthmus_core::slow::shares::Shares;
+use isthmus_core::table::Seed;
 use isthmus_engine::bpf::{Clock, Hook, Programs};
 use isthmus_engine::counters::{Owner, Snapshot};
 use isthmus_engine::keeper::Keeper;
@@ -66,6 +68,25 @@ impl KernelEngine {
             names,
         };
         Ok((engine, state))
+    }
+
+    /// The shares of the slow path, with a secret of their own.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel does not map them, or gives no random numbers.
+    pub fn shares(&self) -> Result<Option<Shares<Region>>, EngineError> {
+        let mut secret = Seed::default();
+        getrandom::fill(bytemuck::bytes_of_mut(&mut secret)).map_err(|error| EngineError {
+            engine: "BPF",
+            interface: self.names.clone(),
+            reason: format!("random numbers: {error}"),
+        })?;
+        let programs = self.lock();
+        let shares = programs.as_ref().map(|programs| programs.shares(&secret));
+        shares
+            .transpose()
+            .map_err(|error| failed(&self.names, &error))
     }
 
     /// Puts `ruleset` in force and attaches the programs.

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use isthmus_core::slow::shares::Shares;
 use isthmus_engine::counters::{Owner, Snapshot};
 use isthmus_engine::memory::Region;
 use isthmus_engine::own::Services;
@@ -36,7 +37,8 @@ struct Running {
 
 impl UserEngine {
     /// Creates the TUN link and starts to translate its packets. The link is down and has no addresses yet.
-    /// `services` are those of the gateway for hosts in its softwires.
+    /// `services` are those of the gateway for hosts in its softwires, `shares` those of the slow path where programs hand
+    /// packets up.
     ///
     /// # Errors
     ///
@@ -46,6 +48,7 @@ impl UserEngine {
         ruleset: &Arc<Ruleset>,
         state: &Arc<Region>,
         services: Arc<dyn Services>,
+        shares: Option<Shares<Region>>,
     ) -> Result<Self, EngineError> {
         let tun = &document.tun;
         let queues = tun.queues.into();
@@ -57,7 +60,7 @@ impl UserEngine {
         let opened = open(&tun.name.value, queues).map_err(|error| failed(&error))?;
         let (ruleset, state) = (Arc::clone(ruleset), Arc::clone(state));
         let seed = seed().map_err(|error| failed(&error))?;
-        let engine = user::Engine::start(opened, ruleset, state, seed, services)
+        let engine = user::Engine::start(opened, ruleset, state, seed, services, shares)
             .map_err(|error| failed(&error))?;
         Ok(Self {
             interface: tun.name.value.clone(),

@@ -1,17 +1,17 @@
 //! The identity of instances: by it a reload decides which of them changed.
 
-use isthmus_core::mechanism::Mechanism as _;
+use isthmus_core::mechanism::{Instance, Mechanism as _};
 use isthmus_core::nat::StaticBinding;
 
 use super::tables::Table;
 use crate::change::Turn;
-use crate::config::{CompiledInstance, Document, Rows};
+use crate::config::{Document, Rows};
 
 /// Everything that makes an instance what it is. Two of the same name that are equal are the same instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Described {
     pub(super) name: String,
-    compiled: CompiledInstance,
+    compiled: Instance,
     fixed: Vec<StaticBinding>,
     rows: Rows,
 }
@@ -19,7 +19,7 @@ pub(super) struct Described {
 /// The instances of a document, in its order, with what they were compiled to.
 pub(super) fn described(
     document: &Document,
-    compiled: &[CompiledInstance],
+    compiled: &[Instance],
     tables: &[Table],
 ) -> Vec<Described> {
     let instances = document.instances.iter().zip(compiled);
@@ -27,7 +27,7 @@ pub(super) fn described(
         .map(|(instance, compiled)| {
             let name = instance.name.value.clone();
             let mut compiled = *compiled;
-            if let Some(nat) = compiled.instance.mechanism.nat_mut() {
+            if let Some(nat) = compiled.mechanism.nat_mut() {
                 // Another one in each configuration, and no difference.
                 nat.secret = [0; 2];
             }

@@ -228,7 +228,7 @@ impl Placement {
         let mut again = Vec::new();
         let mut given_up = std::mem::take(&mut new.tables);
         for (document, compiled) in document.instances.iter().zip(&mut compiled.instances) {
-            let Some(config) = compiled.instance.mechanism.nat_mut() else {
+            let Some(config) = compiled.mechanism.nat_mut() else {
                 continue;
             };
             let name = &document.name.value;
@@ -329,7 +329,7 @@ mod tests {
         let layouts = compiled
             .instances
             .iter()
-            .filter_map(|compiled| Some(compiled.instance.mechanism.nat()?.layout))
+            .filter_map(|compiled| Some(compiled.mechanism.nat()?.layout))
             .collect();
         Ok((placement, layouts, again))
     }

@@ -255,7 +255,12 @@ pub(super) fn engines(
 ) -> Result<Vec<Box<dyn Engine>>, UpError> {
     let document = &prepared.document;
     // First the one that takes what the others hand on.
-    let user = UserEngine::start(document, &prepared.ruleset, &memory.state, services)?;
+    let shares = match &memory.kernel {
+        Some(kernel) => kernel.shares()?,
+        None => None,
+    };
+    let (ruleset, state) = (&prepared.ruleset, &memory.state);
+    let user = UserEngine::start(document, ruleset, state, services, shares)?;
     let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(user)];
     if let Some(mut kernel) = memory.kernel {
         kernel.attach(&prepared.ruleset)?;

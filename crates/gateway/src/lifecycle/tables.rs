@@ -47,7 +47,7 @@ pub(super) fn tables(document: &Document, compiled: &Compiled) -> Vec<Table> {
         .zip(&compiled.instances)
         .zip(0..)
         .filter_map(|((document, instance), number): (_, u32)| {
-            let mechanism = &instance.instance.mechanism;
+            let mechanism = &instance.mechanism;
             let hosts = mechanism.hosts();
             let fixed = compiled.fixed.iter();
             let fixed = fixed.filter(|(of, _)| *of == number as usize);

@@ -163,7 +163,7 @@ deterministic = { inside = "2001:db8::/56", size = 2048 }
 "#;
     let (document, _) = accept("deterministic", text, Path::new(""));
     let compiled = document.compile(&[1; 8].into()).unwrap();
-    let core::AnyMechanism::Nat64(nat64) = &compiled.instances[0].instance.mechanism else {
+    let core::AnyMechanism::Nat64(nat64) = &compiled.instances[0].mechanism else {
         panic!("{compiled:?}");
     };
     let Blocks::Deterministic(rule) = &nat64.nat.blocks else {
@@ -298,7 +298,6 @@ fn an_instance_without_its_prefix_is_idle() {
     };
     let read = |prefix| accept("clat.toml", &text(prefix), Path::new("")).0;
     let edge = |document: &Document| match document.compile(&[1; 8].into()).unwrap().instances[0]
-        .instance
         .mechanism
     {
         core::AnyMechanism::MapTCe(edge) => edge,

@@ -310,7 +310,7 @@ fn a_million_softwires() {
     let compiled = document.compile(&[7; 8].into()).unwrap();
     // Five bytes a softwire, most of which are its row.
     assert!(compiled.rules.len() * 64 < COUNT as usize * 5);
-    let core::AnyMechanism::LwAftr(aftr) = &compiled.instances[0].instance.mechanism else {
+    let core::AnyMechanism::LwAftr(aftr) = &compiled.instances[0].mechanism else {
         panic!("{compiled:?}");
     };
     let rules = compiled.rules.as_slice();

@@ -15,6 +15,8 @@ use net::Net;
 
 /// Bytes of a TCP connection in each direction.
 const BYTES: u32 = 4 << 20;
+/// Packets of a connection that may take the slow path, or tell its ends of the path MTU.
+const FEW: u64 = 20;
 
 /// Runs the traffic between client and server over a mechanism with an engine on both gateways.
 fn carries(row: &Mechanism, engine: &str) {
@@ -33,7 +35,22 @@ fn carries(row: &Mechanism, engine: &str) {
     };
     fine(traffic::pings(hosts, server, 56));
     fine(traffic::pings(hosts, server, 4000));
+    let aside = || [&ce, &br].map(|gateway| not_forwarded(&gateway.json("counters")));
+    let before: u64 = aside().iter().sum();
     fine(traffic::tcp(hosts.to(server), BYTES));
+    if engine == "tc" {
+        // Super-packets stay whole, into a tunnel and out of it.
+        let after = aside();
+        let more = after.iter().sum::<u64>() - before;
+        assert!(
+            more <= FEW,
+            "{after:?}\nedge: {}\nborder: {}",
+            seen(&ce),
+            seen(&br)
+        );
+        net.cut();
+        fine(traffic::tcp(hosts.to(server), BYTES));
+    }
     fine(traffic::udp(hosts.to(server)));
     fine(traffic::ftp(hosts, server));
     fine(traffic::hops(hosts, server));
@@ -49,6 +66,15 @@ fn carries(row: &Mechanism, engine: &str) {
         fine(traffic::udp(hosts.to(server)));
     }
     assert!(ce.stop().success() && br.stop().success());
+}
+
+/// The packets that programs did not forward.
+fn not_forwarded(counters: &Value) -> u64 {
+    let names = ["slow-path", "slow-path-share", "too-big"];
+    names
+        .map(|name| crate::counted(counters, name))
+        .iter()
+        .sum()
 }
 
 /// A host that sends from the port of its neighbour is refused and counted (RFC 7596 section 6.2).

@@ -12,10 +12,10 @@ mod bare;
 mod case;
 mod choices;
 mod diff;
-mod errors;
 mod judge;
 mod names;
 mod pcap;
+mod programs;
 mod referee;
 mod run;
 mod sources;
@@ -118,15 +118,19 @@ fn main() -> ExitCode {
 }
 
 /// More that is to hold of an engine in the kernel.
-fn in_the_kernel(engine: &'static str, cases: &[Arc<Case>]) -> [Trial; 2] {
-    let (case, cases) = (Arc::clone(&cases[0]), cases.to_vec());
+fn in_the_kernel(engine: &'static str, cases: &[Arc<Case>]) -> [Trial; 3] {
+    let (case, errors, fragments) = (Arc::clone(&cases[0]), cases.to_vec(), cases.to_vec());
     [
         Trial::test(format!("{engine}::by-command"), move || {
             run::command_does_the_same(&case, engine).map_err(Failed::from)
         }),
         Trial::test(
             format!("{engine}::icmp-errors-without-the-slow-path"),
-            move || errors::check(&cases, engine).map_err(Failed::from),
+            move || programs::errors(&errors, engine).map_err(Failed::from),
+        ),
+        Trial::test(
+            format!("{engine}::fragments-without-the-slow-path"),
+            move || programs::fragments(&fragments, engine).map_err(Failed::from),
         ),
     ]
 }

@@ -58,6 +58,13 @@ pub(crate) fn run(case: &Case, engine: &str) -> Result<(), String> {
             )),
         };
     }
+    let (inputs, outcome) = translate(case, engine)?;
+    judge::judge(case, &inputs, &outcome)
+}
+
+/// Runs the packets of a vector in an engine, as often as outputs tell what later packets need. Returns them with the outcome.
+fn translate(case: &Case, engine: &str) -> Result<(Vec<Record>, Outcome), String> {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let mut known = Known::new();
     loop {
         let ready = case
@@ -78,7 +85,7 @@ pub(crate) fn run(case: &Case, engine: &str) -> Result<(), String> {
             _ => files.translate(engine)?,
         };
         if ready == case.steps.len() {
-            return judge::judge(case, &inputs, &outcome);
+            return Ok((inputs, outcome));
         }
         let before = known.len();
         judge::learn(case, ready, &outcome.packets, &mut known);
@@ -105,11 +112,9 @@ pub(crate) fn command_does_the_same(case: &Case, engine: &str) -> Result<(), Str
     Err(format!("by command: {by_command:?}\nhere: {here:?}"))
 }
 
-/// Runs the packets of a vector that do not depend on choices, and returns what the engine has counted.
+/// Runs a vector, and returns what the engine has counted.
 pub(crate) fn counters(case: &Case, engine: &str) -> Result<BTreeMap<String, u64>, String> {
-    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let files = Files::of(folder.path(), case)?;
-    Ok(files.translate(engine)?.counters)
+    translate(case, engine).map(|(_, outcome)| outcome.counters)
 }
 
 /// A folder with a configuration, a capture file, and the results.

@@ -36,7 +36,17 @@ pub(super) fn policy(instance: &Instance, link: &Link, tun: &Tun) -> core::Polic
         ),
         own_v4,
         own_v6: own_v6(instance, tun, own_v4),
+        icmp_errors: policy.icmp_errors,
+        customer_prefix: customer_prefix(&instance.mechanism),
         alg: instance.mechanism.alg(),
+    }
+}
+
+/// A customer is a subscriber, where there are any, a host of SIIT, or else a household.
+fn customer_prefix(mechanism: &Mechanism) -> u8 {
+    match mechanism {
+        Mechanism::Siit(_) => 128,
+        other => other.nat().map_or(64, |nat| nat.subscriber_prefix),
     }
 }
 

@@ -126,6 +126,13 @@ impl Net {
         }
     }
 
+    /// Has the kernel cut super-packets that leave the gateways for hosts, as in front of a card that cannot.
+    pub(crate) fn cut(&self) {
+        for (node, link) in [(&self.ce, "toc"), (&self.br, "tos")] {
+            node.offload(link, &["tso", "off", "gso", "off"]).unwrap();
+        }
+    }
+
     /// Makes the core forward packets up to this size only. The links of the gateways do not change.
     pub(crate) fn narrow(&self, row: &Mechanism) {
         let bytes = row.core.narrow();

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use super::{Assault, Attack, ENGINES, flood::Rate, outcome::Service, packets};
 use crate::{
     network::{plan, random::Random},
+    subjects::isthmus::Engine,
     traffic::packet::Ends,
 };
 
@@ -27,6 +28,18 @@ pub(super) const FROM_INSIDE: Attack = Attack {
     name: "fragments-inside",
     about: "The same by a customer, with fragments of 56 octets.",
     prepare: |_| Ok(Assault::from_inside(lonely_inside)),
+    ..ATTACK
+};
+
+/// The attack of strangers who write to the table of datagrams, as fast as they can.
+pub(super) const FIRST: Attack = Attack {
+    name: "first-fragments",
+    finding: "-",
+    about: "Strangers send first fragments of 28 octets to the pool, each of a datagram of its own, which all have to be \
+            remembered. Not in user space, which carries no full rate of anything.",
+    engines: &[Engine::Xdp, Engine::Tc],
+    rates: &[Rate::PerSecond(100_000), Rate::Full],
+    prepare: |_| Ok(Assault::from_outside(|number| lonely(2 * number))),
     ..ATTACK
 };
 
@@ -108,6 +121,7 @@ mod tests {
         );
         // More fragments, and an offset of 181 times eight.
         assert_eq!((lonely(6)[6], &lonely(7)[6..8]), (0x20, &[0, 181][..]));
+        assert_ne!(lonely(6), lonely(8));
         assert_eq!(lonely_inside(7).len(), 56);
         assert_eq!(lonely_inside(7)[4..7], [0, 16, FRAGMENT]);
         assert_eq!(atomic(7).len(), packets::harmless(0).len() + 8);

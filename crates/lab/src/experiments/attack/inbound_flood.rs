@@ -1,6 +1,6 @@
 //! Datagrams from many outside sources to one binding, which lets everybody in.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 
 use super::{
     Assault, Attack, ENGINES, Side, arena::Arena, echo, flood::Rate, flows, outcome::Service,
@@ -73,6 +73,15 @@ fn to_server(arena: &Arena) -> Result<Assault> {
 }
 
 fn to_accomplice(arena: &Arena) -> Result<Assault> {
+    let (socket, outside) = accomplice(arena)?;
+    Ok(Assault {
+        held: Some(Box::new(socket)),
+        ..strangers(outside)
+    })
+}
+
+/// Returns a socket of the attacker, and the outside endpoint at which it is reached as long as it lives.
+pub(super) fn accomplice(arena: &Arena) -> Result<(UdpSocket, SocketAddrV4)> {
     let open = || {
         let problem = |source| echo::problem("accomplice", source);
         let socket = flows::connect(plan::HOST6).map_err(problem)?;
@@ -80,24 +89,20 @@ fn to_accomplice(arena: &Arena) -> Result<Assault> {
         let outside = outside.ok_or_else(|| problem(std::io::ErrorKind::TimedOut.into()))?;
         Ok((socket, outside))
     };
-    let (socket, outside) = arena.attacker()?.enter(open)?;
-    Ok(Assault {
-        held: Some(Box::new(socket)),
-        ..strangers(outside)
-    })
+    arena.attacker()?.enter(open)
 }
 
 /// Returns datagrams to an outside endpoint, each from another source.
 fn strangers(outside: SocketAddrV4) -> Assault {
-    Assault::from_outside(move |number| {
-        let source = Random::new(number).number();
-        // Global addresses all: 32.0.0.0/5.
-        let host = Ipv4Addr::from_bits(0x2000_0000 | source as u32 & 0x07ff_ffff);
-        let port = 1024 + (source >> 32) as u16 % 60_000;
-        packets::datagram(
-            Ends::V4(host, *outside.ip()),
-            (port, outside.port()),
-            &[0; 18],
-        )
-    })
+    Assault::from_outside(move |number| from_stranger(number, outside, &[0; 18]))
+}
+
+/// Returns the datagram with this number to an outside endpoint.
+pub(super) fn from_stranger(number: u64, outside: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
+    let source = Random::new(number).number();
+    // Global addresses all: 32.0.0.0/5.
+    let host = Ipv4Addr::from_bits(0x2000_0000 | source as u32 & 0x07ff_ffff);
+    let port = 1024 + (source >> 32) as u16 % 60_000;
+    let ports = (port, outside.port());
+    packets::datagram(Ends::V4(host, *outside.ip()), ports, payload)
 }

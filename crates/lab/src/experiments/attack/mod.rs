@@ -13,6 +13,7 @@ mod foreign_frames;
 mod fragments;
 mod full_address;
 mod full_tables;
+mod icmp;
 mod inbound_flood;
 mod names;
 mod neighbours;
@@ -149,7 +150,12 @@ pub fn all() -> Vec<Attack> {
         spray::ATTACK,
         fragments::ATTACK,
         fragments::FROM_INSIDE,
+        fragments::FIRST,
         fragments::ATOMIC,
+        icmp::EXPIRING,
+        icmp::FORGED,
+        icmp::TOO_LARGE,
+        icmp::CUT,
         foreign_frames::ATTACK,
         shared_address::ATTACK,
         neighbours::ATTACK,

@@ -1,9 +1,11 @@
-//! Rows of bulk TCP through a CE and a BR, both ours, in tc.
+//! Rows of bulk TCP through a CE and a BR, or the two ends of a tunnel, both ours, in tc.
 
 use super::{
     Measurement,
     bulk::{Bulk, compare},
-    crossings::instances::{AFTR_OF_ONE, B4, MAP_E_BR_OF_ONE, MAP_E_CE, MAP_T_BR_OF_ONE, MAP_T_CE},
+    crossings::instances::{
+        AFTR_OF_ONE, B4, FAR_END, MAP_E_BR_OF_ONE, MAP_E_CE, MAP_T_BR_OF_ONE, MAP_T_CE, NEAR_END,
+    },
     profile::Busy,
     turns::Effort,
 };
@@ -17,7 +19,7 @@ use crate::{
     subjects::isthmus::{Engine, Instance, Isthmus, Mechanism},
 };
 
-/// A CE and its BR.
+/// A CE and its BR, or two ends of a tunnel.
 #[derive(Debug)]
 pub(super) struct Pair {
     /// The row's name.
@@ -27,7 +29,8 @@ pub(super) struct Pair {
 }
 
 /// All pairs.
-pub(super) static PAIRS: [Pair; 3] = [
+pub(super) static PAIRS: [Pair; 4] = [
+    pair("4in6-tcp-tc", &NEAR_END, &FAR_END),
     pair("map-e-tcp-tc", &MAP_E_CE, &MAP_E_BR_OF_ONE),
     pair("map-t-tcp-tc", &MAP_T_CE, &MAP_T_BR_OF_ONE),
     pair("ds-lite-tcp-tc", &B4, &AFTR_OF_ONE),

@@ -40,6 +40,30 @@ networks = ["198.19.0.0/16"]"#,
     ],
 );
 
+/// An end of a tunnel between two gateways, on the side of a customer.
+pub(in crate::experiments::bench) static NEAR_END: Instance = Instance::new(
+    "4in6, near end",
+    &[
+        r#"mechanism = "4in6"
+local = "2001:db8:5::1"
+remote = "2001:db8:7::1"
+networks = ["198.51.100.0/24"]"#,
+        OWN_APART,
+    ],
+);
+
+/// The other end.
+pub(in crate::experiments::bench) static FAR_END: Instance = Instance::new(
+    "4in6, both ends",
+    &[
+        r#"mechanism = "4in6"
+local = "2001:db8:7::1"
+remote = "2001:db8:5::1"
+networks = ["192.0.2.0/24"]"#,
+        OWN_OF_LINK,
+    ],
+);
+
 /// The domain of 6rd.
 const SIX_RD: &str = r#"prefix = "3fff:100::/32"
 v4-prefix = "198.18.0.0/16""#;

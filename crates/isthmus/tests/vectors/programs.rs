@@ -1,4 +1,5 @@
-//! ICMP errors that the programs of a hook translate by themselves: in their vectors no packet takes the slow path.
+//! ICMP errors and fragments that the programs of a hook translate by themselves: in their vectors no packet takes the slow
+//! path.
 
 use std::sync::Arc;
 
@@ -40,11 +41,40 @@ const IN_USER_SPACE: [&str; 11] = [
 /// There are more of them; a change of the names must not make the check empty.
 const LEAST: usize = 150;
 
-/// Runs the vectors in an engine. The error names those with packets that took the slow path.
-pub(crate) fn check(cases: &[Arc<Case>], engine: &str) -> Result<(), String> {
+/// The vectors of fragments in order, of datagrams with a checksum: of each mechanism with sessions, out and in.
+const FRAGMENTS: [&str; 8] = [
+    "rfc6146-3.7-fragments-6to4",
+    "rfc6146-3.7-fragments-4to6",
+    "rfc6146-3.4-fragments-tcp-6to4",
+    "rfc4787-11-fragments-in-order",
+    "rfc6333-6.3-fragments-out",
+    "rfc6333-6.3-fragments-in",
+    "rfc7596-5.2-fragments-out-and-back",
+    "rfc6877-6.3-fragments-out-and-back",
+];
+
+/// Runs the vectors of ICMP errors in an engine. The error names those with packets that took the slow path.
+pub(crate) fn errors(cases: &[Arc<Case>], engine: &str) -> Result<(), String> {
+    check(cases, engine, LEAST, is_of_programs)
+}
+
+/// Runs the vectors of fragments likewise.
+pub(crate) fn fragments(cases: &[Arc<Case>], engine: &str) -> Result<(), String> {
+    check(cases, engine, FRAGMENTS.len(), |case| {
+        FRAGMENTS.contains(&case.name.as_str())
+    })
+}
+
+/// Runs some vectors, which are this many at least.
+fn check(
+    cases: &[Arc<Case>],
+    engine: &str,
+    least: usize,
+    is_one: impl Fn(&Case) -> bool,
+) -> Result<(), String> {
     let mut checked = 0;
     let mut slow = Vec::new();
-    for case in cases.iter().filter(|case| is_of_programs(case)) {
+    for case in cases.iter().filter(|case| is_one(case)) {
         let counted = run::counters(case, engine)?;
         checked += 1;
         match counted.get(Counter::SlowPath.name()) {
@@ -52,10 +82,8 @@ pub(crate) fn check(cases: &[Arc<Case>], engine: &str) -> Result<(), String> {
             Some(packets) => slow.push(format!("{}: {packets}", case.name)),
         }
     }
-    if checked < LEAST {
-        return Err(format!(
-            "{checked} vectors are about ICMP errors; expected {LEAST}"
-        ));
+    if checked < least {
+        return Err(format!("{checked} vectors; expected {least}"));
     }
     if slow.is_empty() {
         Ok(())

@@ -1,0 +1,280 @@
+//! Whom a packet on the slow path is for, as far as its headers tell without the tables.
+
+use crate::address::{V4, V6};
+use crate::packet::{Family, Packet, Truncated};
+use crate::wire::{ipv4, ipv6, protocol};
+
+/// The queues of the slow path. What fills one of them takes no place in another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// Packets of customers.
+    Inside = 0,
+    /// Packets for customers.
+    Outside = 1,
+    /// Fragments for customers, of datagrams whose first fragment is not known: strangers can make them up.
+    Fragments = 2,
+    /// TCP SYNs that nobody has asked for.
+    Unasked = 3,
+    /// Packets whose sender is told of an error, as often as [`icmp_errors`](crate::policy::Policy::icmp_errors) says.
+    Errors = 4,
+}
+
+impl Queue {
+    /// All queues, in the order of their numbers.
+    pub const ALL: [Self; 5] = [
+        Self::Inside,
+        Self::Outside,
+        Self::Fragments,
+        Self::Unasked,
+        Self::Errors,
+    ];
+
+    /// The queue with this number.
+    #[inline(always)]
+    #[must_use]
+    pub fn from_number(number: u32) -> Option<Self> {
+        Self::ALL.get(number as usize).copied()
+    }
+
+    /// The packets that may wait in the queue: user space takes no more than some milliseconds for all of them, which is as long
+    /// as somebody's packet has to wait for others'. All queues together fit into that of a TUN link, which the kernel gives
+    /// 500 places.
+    #[inline(always)]
+    #[must_use]
+    pub const fn places(self) -> u32 {
+        match self {
+            Self::Inside | Self::Outside => 128,
+            Self::Fragments | Self::Unasked => 64,
+            Self::Errors => 0,
+        }
+    }
+}
+
+/// A customer as the [shares](super::shares) know it: packets with the same words are of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Customer {
+    /// The queue for such packets.
+    pub queue: Queue,
+    /// The words that tell the customer from others.
+    pub words: [u64; 2],
+}
+
+impl Customer {
+    /// Nobody: strangers, who are all one.
+    pub const NOBODY: Self = Self {
+        queue: Queue::Unasked,
+        words: [0; 2],
+    };
+
+    /// The customer of a packet, which sends it if `sends` says so of its family, and of its source if that is an IPv4 address;
+    /// else it receives the packet. An IPv6 network has `bits` bits.
+    ///
+    /// # Errors
+    /// The packet ends inside its header.
+    #[inline(always)]
+    pub fn of<P: Packet>(
+        packet: &P,
+        bits: u8,
+        sends: impl FnOnce(Family, V4) -> bool,
+    ) -> Result<Self, Truncated> {
+        let header = ipv4::Header::read(packet, 0)?;
+        let (family, source) = match header.version() {
+            4 => (Family::V4, header.source()),
+            _ => (Family::V6, V4::default()),
+        };
+        // A closure that is called twice may be a function, which the BPF object must not have.
+        let sends = sends(family, source);
+        let words = match family {
+            Family::V4 if sends => [0, source.0.number().into()],
+            Family::V4 => receiver_v4(packet, &header),
+            Family::V6 => {
+                let header = ipv6::Header::read(packet, 0)?;
+                let address = if sends {
+                    header.source()
+                } else {
+                    header.destination()
+                };
+                network(address, bits)
+            }
+        };
+        let queue = if sends { Queue::Inside } else { Queue::Outside };
+        Ok(Self { queue, words })
+    }
+
+    /// The same customer for a fragment that waits for the first of its datagram.
+    #[inline(always)]
+    #[must_use]
+    pub const fn with_fragment(mut self) -> Self {
+        if let Queue::Outside = self.queue {
+            self.queue = Queue::Fragments;
+        }
+        self
+    }
+}
+
+/// The words of who receives an IPv4 packet, at a port of an address that may be shared. A later fragment has no ports, and
+/// is told by both addresses.
+#[inline(always)]
+fn receiver_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> [u64; 2] {
+    let address: u64 = header.destination().0.number().into();
+    if header.fragment().offset != 0 {
+        let source: u64 = header.source().0.number().into();
+        return [1, source << 32 | address];
+    }
+    let port = if header.header_length() == ipv4::HEADER {
+        port(packet, header.protocol())
+    } else {
+        0
+    };
+    [2, address << 16 | u64::from(port)]
+}
+
+/// The words of the first `bits` bits of an address; 32 to 128.
+#[inline(always)]
+fn network(address: V6, bits: u8) -> [u64; 2] {
+    let (high, low) = address.halves();
+    let mask = |without: u8| u64::MAX << (without & 63);
+    match bits {
+        ..=64 => [high & mask(64 - bits), 0],
+        _ => [high, low & mask(128 - bits)],
+    }
+}
+
+/// The destination port of an IPv4 packet without options, or the identifier of a ping; 0 for what has neither.
+#[inline(always)]
+fn port<P: Packet>(packet: &P, number: u8) -> u16 {
+    let at = match number {
+        protocol::TCP | protocol::UDP => ipv4::HEADER,
+        protocol::ICMP => ipv4::HEADER + 4,
+        _ => return 0,
+    };
+    let Ok([word]) = packet.words::<1>(at) else {
+        return 0;
+    };
+    let [a, b, c, d] = word.bytes();
+    u16::from_be_bytes(match number {
+        protocol::ICMP => [a, b],
+        _ => [c, d],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bytes, v4, v6};
+    use proptest::prelude::*;
+    use std::vec;
+    use std::vec::Vec;
+
+    /// An IPv4 packet from 192.0.2.1 to 203.0.113.9 with these flags and fragment offset, protocol and payload.
+    fn packet(fragment: u16, protocol: u8, payload: &[u8]) -> Bytes {
+        let mut bytes = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocol, 0, 0];
+        bytes[6..8].copy_from_slice(&fragment.to_be_bytes());
+        bytes.extend([192, 0, 2, 1, 203, 0, 113, 9]);
+        bytes.extend(payload);
+        Bytes(bytes)
+    }
+
+    /// A UDP header between these ports.
+    fn udp(from: u16, to: u16) -> Vec<u8> {
+        [from.to_be_bytes(), to.to_be_bytes(), [0, 8], [0, 0]].concat()
+    }
+
+    fn outside(packet: &Bytes) -> Customer {
+        Customer::of(packet, 64, |_, _| false).unwrap()
+    }
+
+    #[test]
+    fn a_sender_is_one_customer_whatever_it_sends() {
+        let sends = |family, source| family == Family::V4 && source == v4("192.0.2.1");
+        let one = Customer::of(&packet(0, 17, &udp(1, 2)), 64, sends).unwrap();
+        let other = Customer::of(&packet(7, 6, &[]), 64, sends).unwrap();
+        assert_eq!(one.queue, Queue::Inside);
+        assert_eq!(one, other);
+    }
+
+    #[test]
+    fn a_receiver_is_told_by_its_port_and_not_by_who_sends() {
+        let one = outside(&packet(0, 17, &udp(1, 500)));
+        assert_eq!(one.queue, Queue::Outside);
+        assert_eq!(one, outside(&packet(0, 17, &udp(2, 500))));
+        assert_ne!(one, outside(&packet(0, 17, &udp(1, 501))));
+        let ping = outside(&packet(0, 1, &[8, 0, 0, 0, 1, 244, 0, 1]));
+        assert_eq!(ping, one, "a ping has an identifier in place of a port");
+    }
+
+    #[test]
+    fn fragments_that_wait_for_their_first_wait_for_themselves() {
+        let first = outside(&packet(0x2000, 17, &udp(1, 500)));
+        assert_eq!(first, outside(&packet(0, 17, &udp(1, 500))));
+        let later = outside(&packet(0x0064, 17, &udp(1, 500)));
+        assert_eq!(later, outside(&packet(0x0064, 17, &udp(1, 501))));
+        assert_eq!(later.with_fragment().queue, Queue::Fragments);
+        let sent = Customer::of(&packet(0x0064, 17, &[]), 64, |_, _| true).unwrap();
+        assert_eq!(sent.with_fragment(), sent);
+    }
+
+    #[test]
+    fn a_packet_that_ends_early_has_no_port() {
+        assert_eq!(
+            outside(&packet(0, 17, &[0, 1])),
+            outside(&packet(0, 50, &[]))
+        );
+        assert_eq!(
+            Customer::of(&Bytes(vec![0x45; 8]), 64, |_, _| true),
+            Err(Truncated)
+        );
+    }
+
+    #[test]
+    fn a_network_has_as_many_bits_as_are_asked_for() {
+        let address = v6("2001:db8:ffff:ffff:ffff:ffff:ffff:ffff");
+        let high = 0x2001_0db8_ffff_ffff;
+        for (bits, words) in [
+            (32, [0x2001_0db8_0000_0000, 0]),
+            (56, [high & !0xff, 0]),
+            (64, [high, 0]),
+            (65, [high, 1 << 63]),
+            (128, [high, u64::MAX]),
+        ] {
+            assert_eq!(network(address, bits), words, "{bits}");
+        }
+    }
+
+    #[test]
+    fn an_ipv6_network_is_one_customer() {
+        let between = |source: [u8; 16], destination: [u8; 16]| {
+            let mut bytes = vec![0x60, 0, 0, 0, 0, 0, 59, 64];
+            bytes.extend(source);
+            bytes.extend(destination);
+            Bytes(bytes)
+        };
+        let of = |one, other, sends| Customer::of(&between(one, other), 64, |_, _| sends);
+        let (mut one, mut other) = ([1; 16], [2; 16]);
+        let sent = of(one, other, true).unwrap();
+        one[15] = 9;
+        assert_eq!(of(one, other, true), Ok(sent));
+        one[7] = 9;
+        assert_ne!(of(one, other, true), Ok(sent));
+        let received = of(one, other, false).unwrap();
+        other[8] = 9;
+        assert_eq!(of(one, other, false), Ok(received));
+        assert_eq!(
+            (sent.queue, received.queue),
+            (Queue::Inside, Queue::Outside)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_safe(bytes: Vec<u8>, bits in 32..=128_u8, sends: bool) {
+            let _customer = Customer::of(&Bytes(bytes), bits, |_, _| sends);
+        }
+    }
+
+    #[test]
+    fn all_that_waits_has_room() {
+        let places: u32 = Queue::ALL.into_iter().map(Queue::places).sum();
+        assert!(places < 500);
+    }
+}
