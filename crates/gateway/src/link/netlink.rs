@@ -94,6 +94,7 @@ pub struct Link {
 /// The link as it was found; only of interest if it outlives the process.
 struct Before {
     mtu: Option<u32>,
+    queue: Option<u32>,
     up: bool,
 }
 
@@ -118,6 +119,13 @@ impl Link {
                         LinkAttribute::Mtu(mtu) => Some(*mtu),
                         _ => None,
                     }),
+                queue: found
+                    .attributes
+                    .iter()
+                    .find_map(|attribute| match attribute {
+                        LinkAttribute::TxQueueLen(packets) => Some(*packets),
+                        _ => None,
+                    }),
                 up: found.header.flags.contains(LinkFlags::Up),
             },
             outside: Outside::new(handle.clone(), table_of(&wanted.name)),
@@ -139,6 +147,7 @@ impl Link {
             Ok(_) => {
                 // The kernel chooses its default one when the link goes up.
                 link.discipline.drop_queue().await;
+                link.lengthen_queue(wanted.queue).await;
                 Ok(link)
             }
             Err(error) => {
@@ -333,6 +342,9 @@ impl Link {
         if let Some(mtu) = self.before.mtu {
             message = message.mtu(mtu);
         }
+        if let Some(packets) = self.before.queue {
+            message = message.append_extra_attribute(LinkAttribute::TxQueueLen(packets));
+        }
         if !self.before.up {
             message = message.down();
         }
@@ -422,6 +434,23 @@ impl Link {
             )))?;
         self.mtu = mtu;
         Ok(())
+    }
+
+    /// A queue that the operator made longer stays.
+    async fn lengthen_queue(&self, packets: u32) {
+        if self.before.queue.unwrap_or(u32::MAX) >= packets {
+            return;
+        }
+        if let Err(error) = self.set_queue(packets).await {
+            tracing::warn!(link = self.name, packets, %error, "its queue stays short, and bursts may be lost");
+        }
+    }
+
+    async fn set_queue(&self, packets: u32) -> Result<(), rtnetlink::Error> {
+        let message = LinkUnspec::new_with_index(self.index)
+            .append_extra_attribute(LinkAttribute::TxQueueLen(packets))
+            .build();
+        self.handle.link().set(message).execute().await
     }
 
     async fn add_address(&mut self, address: IpNet) -> Result<(), LinkError> {

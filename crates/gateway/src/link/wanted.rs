@@ -3,10 +3,14 @@
 use std::collections::BTreeSet;
 
 use ipnet::{IpNet, Ipv4Net};
+use isthmus_core::slow::customer::Queue;
 
 use super::host::HostRoute;
 use super::outside::Refused;
 use crate::config::{Document, Routes, Side};
+
+/// Packets that wait in a TUN link's queue if nobody says otherwise (`TUN_READQ_SIZE` of the kernel).
+const KERNEL_QUEUE: u32 = 500;
 
 /// The TUN link as the configuration wants it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +19,8 @@ pub struct Wanted {
     pub name: String,
     /// Bytes of an IP packet.
     pub mtu: u32,
+    /// Packets that must find room in each of its queues.
+    pub queue: u32,
     /// Addresses on it.
     pub addresses: BTreeSet<IpNet>,
     /// The destinations that are routed into it.
@@ -52,6 +58,7 @@ impl Wanted {
         Self {
             name: document.tun.name.value.clone(),
             mtu: document.tun.mtu.into(),
+            queue: queue(document),
             addresses: document.addresses().into_iter().collect(),
             routes: match document.tun.routes {
                 Routes::Auto => document.routes().into_iter().collect(),
@@ -77,6 +84,16 @@ impl Wanted {
                 .map(|(_, host)| host.uplink.value.clone())
                 .collect(),
         }
+    }
+}
+
+/// What programs hand up waits in one queue, beside what the machine itself routes into the link: for that the kernel's
+/// default is enough.
+fn queue(document: &Document) -> u32 {
+    if document.interfaces.is_empty() {
+        0
+    } else {
+        Queue::PLACES + KERNEL_QUEUE
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod address;
 mod bare;
+mod burst;
 mod cards;
 mod collector;
 mod control;
