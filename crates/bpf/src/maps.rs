@@ -107,21 +107,22 @@ impl Memory for ShareLines {
     }
 }
 
-/// Whether user space may be given a packet of a customer, whose words these are, by a queue with so many places; 0: no.
+/// Whether user space may be given a packet of a customer, whose words these are, by a queue; 0: no. `rate` is that of ICMP
+/// errors.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn take_share(queue: u32, high: u64, low: u64, places: u32) -> u32 {
+pub extern "C" fn take_share(queue: u32, high: u64, low: u64, rate: u32) -> u32 {
     let Some(queue) = Queue::from_number(queue) else {
         return 0;
     };
     let now = kept().map_or(0, Kept::now);
     let shares = Shares(ShareLines);
-    let round = match queue {
-        Queue::Errors => shares::second(now),
-        _ => shares.round(now),
-    };
     let words = [high, low];
-    u32::from(shares.take(&Customer { queue, words }, round, places))
+    let customer = Customer { queue, words };
+    u32::from(match queue {
+        Queue::Errors => shares.take_error(&customer, now, rate),
+        _ => shares.take(&customer, now),
+    })
 }
 
 /// Whether user space may be asked for an ICMP error of an instance, which may send `rate` a second.
@@ -223,7 +224,7 @@ impl Memory for Rules {
 
 /// The [`Kept`] of each processor.
 #[btf_map]
-static KEPT: PerCpuArray<[u64; 4], 1> = PerCpuArray::new();
+static KEPT: PerCpuArray<[u64; 6], 1> = PerCpuArray::new();
 
 /// A processor's own clock and random numbers. Nobody else looks, and no program of ours interrupts another.
 #[repr(C)]
@@ -236,6 +237,8 @@ pub(crate) struct Kept {
     time: Cell<u64>,
     /// 0, always. The verifier takes what is in a map for any value.
     zero: Cell<u64>,
+    /// The words of the last [receiver](crate::owner::receiver).
+    pub(crate) receiver: Cell<[u64; 2]>,
 }
 
 /// This processor's.

@@ -7,11 +7,13 @@ use isthmus_core::host::{Established, Host};
 use isthmus_core::mechanism::instances::{Found, MOST_INSTANCES, any_pool_owns};
 use isthmus_core::mechanism::{Instances, Mechanism, Member, PacketV4};
 use isthmus_core::packet::{Family, Packet};
+use isthmus_core::slow::customer::Destination;
 use isthmus_core::wire::{ipv4, ipv6, protocol};
 use isthmus_core::word::Word;
 
 use crate::configured::Configured;
 use crate::lookup::{NOTHING, number};
+use crate::maps;
 use crate::route::NoRoute;
 use crate::services::Services;
 
@@ -271,4 +273,52 @@ pub extern "C" fn owns_v6(
 #[inline(never)]
 pub extern "C" fn pools_own(destination: u32) -> u64 {
     u64::from(any_pool_owns(&Configured::now(), V4(Word(destination))))
+}
+
+/// Whether an instance knows the customer that has an IPv4 address, given as it lies in the packet, and a port of a protocol, or
+/// no port if `has_port` is 0; 0: no. The customer's words are in [`Kept`](maps::Kept) then.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn receiver(
+    address: u32,
+    port: u32,
+    has_port: u32,
+    protocol: u8,
+    instance: u32,
+) -> u32 {
+    let services = Services::<Established, _, ()>::new(NoRoute);
+    let configured = Configured::now();
+    let destination = Destination {
+        address: V4(Word(address)),
+        protocol,
+        port: if has_port == 0 {
+            None
+        } else {
+            Some(port as u16)
+        },
+    };
+    let found = configured.get(instance).and_then(|found| {
+        let receiver = found.mechanism.receiver(&services, &destination)?;
+        Some(receiver.words(found.policy.customer_prefix))
+    });
+    match (found, maps::kept()) {
+        (Some(words), Some(kept)) => {
+            kept.receiver.set(words);
+            1
+        }
+        _ => 0,
+    }
+}
+
+/// The words of the customer that a destination belongs to; see [`receiver`].
+#[inline(always)]
+pub(crate) fn words_of(to: &Destination, instance: u32) -> Option<[u64; 2]> {
+    let (port, has_port) = match to.port {
+        Some(port) => (u32::from(port), 1),
+        None => (0, 0),
+    };
+    if receiver(to.address.0.0, port, has_port, to.protocol, instance) == 0 {
+        return None;
+    }
+    Some(maps::kept()?.receiver.get())
 }

@@ -187,7 +187,9 @@ pub(crate) fn hand_up<D: Device>(device: &D, answer: i32, searched: u64) -> i32 
     let sends = |family, source| found.mechanism.is_from_customer(family, source);
     let customer = match answer {
         UNASKED => Ok(Customer::NOBODY),
-        _ => Customer::of(device, found.policy.customer_prefix, sends),
+        _ => Customer::of(device, found.policy.customer_prefix, sends, |to| {
+            owner::words_of(to, instance)
+        }),
     };
     let Ok(mut customer) = customer else {
         maps::count_in(row, Counter::Truncated);
@@ -210,7 +212,7 @@ pub(crate) fn hand_up<D: Device>(device: &D, answer: i32, searched: u64) -> i32 
 #[inline(always)]
 fn may_wait(customer: Customer) -> bool {
     let (queue, [high, low]) = (customer.queue, customer.words);
-    maps::offline() || maps::take_share(queue as u32, high, low, queue.places()) != 0
+    maps::offline() || maps::take_share(queue as u32, high, low, 0) != 0
 }
 
 /// The return code for a packet that is too large for its link. Its sender is told by user space, as often as the instance

@@ -9,6 +9,7 @@ use crate::address::{V4, V6, special};
 use crate::host::{Effort, Host};
 use crate::nat::NatConfig;
 use crate::reason::Counter;
+use crate::slow::customer::{Destination, Receiver};
 use crate::verdict::{Refusal, Slow};
 use crate::wire::tuple::Ends;
 
@@ -52,6 +53,11 @@ impl Mechanism for Aftr {
     #[inline(always)]
     fn nat(&self) -> Option<&NatConfig> {
         Some(&self.nat)
+    }
+
+    #[inline(always)]
+    fn receiver<H: Host>(&self, host: &H, to: &Destination) -> Option<Receiver> {
+        stateful::receiver(host, &self.nat, to)
     }
 
     fn nat_mut(&mut self) -> Option<&mut NatConfig> {

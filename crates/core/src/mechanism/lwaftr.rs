@@ -9,6 +9,7 @@ use crate::address::softwire::{self, B4Key, SharedNetworks, SoftwireTable};
 use crate::address::{V4, V6};
 use crate::host::Host;
 use crate::reason::Counter;
+use crate::slow::customer::{Destination, Receiver};
 use crate::verdict::{IcmpError, Refusal};
 use crate::wire::content::Content;
 use crate::wire::transport::Transport;
@@ -127,6 +128,18 @@ impl Mechanism for LwAftr {
         self.borders.contains(destination)
     }
 
+    #[inline(always)]
+    fn receiver<H: Host>(&self, host: &H, to: &Destination) -> Option<Receiver> {
+        let sharing = self.shared.find(to.address)?;
+        let psid = match to.port {
+            Some(port) => sharing.psid_of(port)?,
+            None if sharing.is_whole() => 0,
+            None => return None,
+        };
+        let bound = self.bound(host, B4Key::new(to.address, psid, sharing))?;
+        Some(Receiver::V6(bound.destination))
+    }
+
     fn rules_base_mut(&mut self) -> Option<&mut u32> {
         Some(&mut self.softwires.base)
     }
@@ -231,7 +244,12 @@ impl LwAftr {
     ) -> Option<Ends<V6>> {
         let sharing = self.shared.find(address)?;
         let psid = psid(sharing, port, transport.content)?;
-        let key = B4Key::new(address, psid, sharing);
+        self.bound(host, B4Key::new(address, psid, sharing))
+    }
+
+    /// The ends of a softwire, as a packet to the lwB4 has them.
+    #[inline(always)]
+    fn bound<H: Host>(&self, host: &H, key: B4Key) -> Option<Ends<V6>> {
         let place = host.find_softwire(&self.softwires, key)?;
         let (b4, border) = softwire::read(host.rules(), &self.softwires, place, key)?;
         Some(Ends::new(self.borders.get(border), b4))

@@ -1,8 +1,9 @@
 //! The checks that MAP-E and MAP-T share.
 
-use crate::address::map::{MapRule, Mismatch};
+use crate::address::map::{MapRule, MapRules, Mismatch};
 use crate::address::{V4, V6};
 use crate::reason::Counter;
+use crate::slow::customer::{Destination, Receiver};
 use crate::verdict::{IcmpError, Refusal};
 use crate::wire::tuple::Tuple;
 
@@ -41,4 +42,15 @@ pub(super) fn ce_of(rule: Option<&MapRule>, tuple: &Tuple<V6>) -> Result<V4, Ref
         }
         Err(refusal) => Err(refusal),
     }
+}
+
+/// The CE that has a port. A later fragment finds the CE of a whole address.
+#[inline(always)]
+pub(super) fn receiver(rules: &MapRules, to: &Destination) -> Option<Receiver> {
+    let port = to.port.unwrap_or(0);
+    let rule = rules.find_v4(to.address, port)?;
+    if to.port.is_none() && !rule.sharing().is_whole() {
+        return None;
+    }
+    rule.address_of(to.address, port).map(Receiver::V6)
 }

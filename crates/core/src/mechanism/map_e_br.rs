@@ -8,6 +8,7 @@ use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
 use crate::host::Host;
+use crate::slow::customer::{Destination, Receiver};
 use crate::verdict::Refusal;
 use crate::wire::tuple::Ends;
 
@@ -31,6 +32,11 @@ impl Mechanism for MapEBr {
     #[inline(always)]
     fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
         self.destinations.contains(packet.destination)
+    }
+
+    #[inline(always)]
+    fn receiver<H: Host>(&self, _host: &H, to: &Destination) -> Option<Receiver> {
+        map::receiver(&self.rules, to)
     }
 
     #[inline(always)]

@@ -9,6 +9,7 @@ use crate::address::{V4, V6, special};
 use crate::host::Host;
 use crate::policy::Policy;
 use crate::reason::Counter;
+use crate::slow::customer::{Destination, Receiver};
 use crate::verdict::Refusal;
 use crate::wire::tuple::Tuple;
 
@@ -32,6 +33,11 @@ impl Mechanism for MapTBr {
     #[inline(always)]
     fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
         self.destinations.contains(packet.destination)
+    }
+
+    #[inline(always)]
+    fn receiver<H: Host>(&self, _host: &H, to: &Destination) -> Option<Receiver> {
+        map::receiver(&self.rules, to)
     }
 
     #[inline(always)]

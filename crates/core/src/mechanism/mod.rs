@@ -34,6 +34,7 @@ use crate::host::Host;
 use crate::nat::{Inside, NatConfig, Pool};
 use crate::packet::Family;
 use crate::policy::Policy;
+use crate::slow::customer::{Destination, Receiver};
 use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
 
@@ -160,6 +161,13 @@ pub trait Mechanism {
             (Family::V6, Family::V6) => true,
             _ => false,
         }
+    }
+
+    /// The customer that an IPv4 packet from outside is for, as its rules and tables tell. `None` if they do not: then
+    /// whoever has the port is one.
+    #[inline(always)]
+    fn receiver<H: Host>(&self, _host: &H, _to: &Destination) -> Option<Receiver> {
+        None
     }
 
     /// The NAT, if it can count what its sessions carry.
@@ -346,6 +354,13 @@ macro_rules! any_mechanism {
             fn is_from_customer(&self, family: Family, source: V4) -> bool {
                 match self {
                     $(Self::$name(it) => it.is_from_customer(family, source),)+
+                }
+            }
+
+            #[inline(always)]
+            fn receiver<H: Host>(&self, host: &H, to: &Destination) -> Option<Receiver> {
+                match self {
+                    $(Self::$name(it) => it.receiver(host, to),)+
                 }
             }
 

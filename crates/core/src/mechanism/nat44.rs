@@ -11,6 +11,7 @@ use crate::nat::{self, NatConfig};
 use crate::packet::Family;
 
 use crate::reason::Counter;
+use crate::slow::customer::{Destination, Receiver};
 use crate::verdict::{Refusal, Slow};
 
 /// A stateful translator within IPv4.
@@ -57,6 +58,11 @@ impl Mechanism for Nat44 {
     #[inline(always)]
     fn goes_out(&self, source: V4) -> bool {
         self.is_inside(source)
+    }
+
+    #[inline(always)]
+    fn receiver<H: Host>(&self, host: &H, to: &Destination) -> Option<Receiver> {
+        stateful::receiver(host, &self.nat, to)
     }
 
     fn nat_mut(&mut self) -> Option<&mut NatConfig> {

@@ -10,6 +10,7 @@ use crate::nat::{self, Endpoint4, Inside, NatConfig, Pool};
 
 use crate::policy::Policy;
 use crate::reason::Counter;
+use crate::slow::customer::{Destination, Receiver};
 use crate::verdict::{Refusal, Slow};
 use crate::wire::tuple::Tuple;
 
@@ -54,6 +55,11 @@ impl Mechanism for Nat64 {
     #[inline(always)]
     fn nat(&self) -> Option<&NatConfig> {
         Some(&self.nat)
+    }
+
+    #[inline(always)]
+    fn receiver<H: Host>(&self, host: &H, to: &Destination) -> Option<Receiver> {
+        stateful::receiver(host, &self.nat, to)
     }
 
     fn nat_mut(&mut self) -> Option<&mut NatConfig> {

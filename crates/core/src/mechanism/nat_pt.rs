@@ -14,6 +14,7 @@ use crate::host::Host;
 use crate::nat::{self, Endpoint4, NatConfig, Pool, Protocol, TcpFlags};
 use crate::policy::Policy;
 use crate::reason::Counter;
+use crate::slow::customer::{Destination, Receiver};
 use crate::verdict::Refusal;
 use crate::wire::content::Content;
 use crate::wire::protocol;
@@ -102,6 +103,11 @@ impl Mechanism for NatPt {
     #[inline(always)]
     fn nat(&self) -> Option<&NatConfig> {
         self.of_addresses.nat()
+    }
+
+    #[inline(always)]
+    fn receiver<H: Host>(&self, _host: &H, to: &Destination) -> Option<Receiver> {
+        Some(Receiver::V4(to.address))
     }
 
     fn nat_mut(&mut self) -> Option<&mut NatConfig> {

@@ -11,6 +11,7 @@ use crate::address::{V4, V6, eam, ivi, special};
 use crate::host::Host;
 use crate::policy::Policy;
 use crate::reason::Counter;
+use crate::slow::customer::{Destination, Receiver};
 use crate::verdict::Refusal;
 use crate::wire::tuple::Tuple;
 
@@ -185,6 +186,11 @@ impl Mechanism for Siit {
             Some(mapped) => from_v4 || mapped.of_everything,
             None => false,
         }
+    }
+
+    #[inline(always)]
+    fn receiver<H: Host>(&self, _host: &H, to: &Destination) -> Option<Receiver> {
+        Some(Receiver::V4(to.address))
     }
 
     fn rules_base_mut(&mut self) -> Option<&mut u32> {

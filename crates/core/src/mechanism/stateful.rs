@@ -10,6 +10,7 @@ use crate::nat::{
 };
 use crate::packet::Packet;
 use crate::reason::Counter;
+use crate::slow::customer::{Destination, Receiver};
 use crate::verdict::{IcmpError, Refusal, Slow};
 use crate::wire::content::Content;
 use crate::wire::protocol;
@@ -98,6 +99,27 @@ pub(super) fn back<H: Host>(
         ..*seen.tuple
     };
     Ok((tuple, inside.address))
+}
+
+/// The customer who has a port of the pool.
+#[inline(always)]
+pub(super) fn receiver<H: Host>(host: &H, nat: &NatConfig, to: &Destination) -> Option<Receiver> {
+    let protocol = match to.protocol {
+        protocol::TCP => Protocol::Tcp,
+        protocol::UDP => Protocol::Udp,
+        protocol::ICMP => Protocol::Icmp,
+        _ => return None,
+    };
+    let outside = Endpoint4 {
+        address: to.address,
+        port: to.port?,
+    };
+    let inside = nat::owner_of(host, nat, outside, protocol)?;
+    Some(if inside.address.is(V6::default()) {
+        Receiver::V4(inside.v4)
+    } else {
+        Receiver::V6(inside.address)
+    })
 }
 
 /// Counts a packet from inside that is on its way, by its tuple outside, where the NAT counts what sessions carry.

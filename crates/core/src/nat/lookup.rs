@@ -148,6 +148,19 @@ pub fn peek_inbound<H: Host>(
     slot.unchanged().then_some(inside)
 }
 
+/// The inside endpoint that has an outside one. It tells of nobody who may send there.
+#[inline(always)]
+pub fn owner_of<H: Host>(
+    host: &H,
+    cfg: &NatConfig,
+    outside: Endpoint4,
+    protocol: Protocol,
+) -> Option<Inside> {
+    let (_, slot) = binding::find_outside(host.state(), cfg, outside.word(), protocol)?;
+    let inside = binding::inside_of(&slot);
+    slot.unchanged().then_some(inside)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;

@@ -83,7 +83,7 @@ pub use format::FORMAT;
 pub use fragment::{FragmentKey, recall, remember, wait_for_first};
 pub use held::{Held, address_of, hold, release};
 pub use layout::Layout;
-pub use lookup::{bound_to, is_open, peek_inbound, peek_outbound, session_between};
+pub use lookup::{bound_to, is_open, owner_of, peek_inbound, peek_outbound, session_between};
 pub use own_limits::{OwnLimits, set_own_limits};
 pub use pool::{POOL_RANGES, Pool, PoolError, PoolRange};
 pub use recover::{Recovered, recover};

@@ -37,29 +37,32 @@ impl Queue {
     }
 
     /// The packets that may wait in the queue: user space takes no more than some milliseconds for all of them, which is as long
-    /// as somebody's packet has to wait for others'. Who is alone in the first two may send a burst of 128, such as datagrams of
-    /// 64 KB that have to be cut, or all that a busy processor let wait for 30 ms.
+    /// as somebody's packet has to wait for others'. While [nobody sends too many](super::shares), [`BURST`] times as many may.
     #[inline(always)]
     #[must_use]
     pub const fn places(self) -> u32 {
         match self {
-            Self::Inside | Self::Outside => 256,
+            Self::Inside | Self::Outside => 128,
             Self::Fragments | Self::Unasked => 64,
             Self::Errors => 0,
         }
     }
 
-    /// The packets that may wait in all of them together.
+    /// The packets that may wait in all queues together, at most.
     pub const PLACES: u32 = {
         let mut all = 0;
         let mut queue = 0;
         while queue < Self::ALL.len() {
-            all += Self::ALL[queue].places();
+            all += Self::ALL[queue].places() * BURST;
             queue += 1;
         }
         all
     };
 }
+
+/// A queue has so many times its places until somebody sends too many: a burst is no flood, and a processor that is busy
+/// elsewhere lets packets wait for tens of milliseconds.
+pub const BURST: u32 = 8;
 
 /// A customer as the [shares](super::shares) know it: packets with the same words are of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +81,7 @@ impl Customer {
     };
 
     /// The customer of a packet, which sends it if `sends` says so of its family, and of its source if that is an IPv4 address;
-    /// else it receives the packet. An IPv6 network has `bits` bits.
+    /// else it receives the packet, and `receiver` may know its [words](Receiver::words). An IPv6 network has `bits` bits.
     ///
     /// # Errors
     /// The packet ends inside its header.
@@ -87,6 +90,7 @@ impl Customer {
         packet: &P,
         bits: u8,
         sends: impl FnOnce(Family, V4) -> bool,
+        receiver: impl FnOnce(&Destination) -> Option<[u64; 2]>,
     ) -> Result<Self, Truncated> {
         let header = ipv4::Header::read(packet, 0)?;
         let (family, source) = match header.version() {
@@ -96,8 +100,14 @@ impl Customer {
         // A closure that is called twice may be a function, which the BPF object must not have.
         let sends = sends(family, source);
         let words = match family {
-            Family::V4 if sends => [0, source.0.number().into()],
-            Family::V4 => receiver_v4(packet, &header),
+            Family::V4 if sends => Receiver::V4(source).words(bits),
+            Family::V4 => {
+                let destination = Destination::of(packet, &header);
+                match receiver(&destination) {
+                    Some(words) => words,
+                    None => destination.words(source),
+                }
+            }
             Family::V6 => {
                 let header = ipv6::Header::read(packet, 0)?;
                 let address = if sends {
@@ -123,21 +133,65 @@ impl Customer {
     }
 }
 
-/// The words of who receives an IPv4 packet, at a port of an address that may be shared. A later fragment has no ports, and
-/// is told by both addresses.
-#[inline(always)]
-fn receiver_v4<P: Packet>(packet: &P, header: &ipv4::Header) -> [u64; 2] {
-    let address: u64 = header.destination().0.number().into();
-    if header.fragment().offset != 0 {
-        let source: u64 = header.source().0.number().into();
-        return [1, source << 32 | address];
+/// A customer that a mechanism knows by its addresses inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receiver {
+    /// One with IPv6, or at the end of a softwire.
+    V6(V6),
+    /// One with IPv4 alone.
+    V4(V4),
+}
+
+impl Receiver {
+    /// The words of the customer; an IPv6 network has `bits` bits.
+    #[inline(always)]
+    #[must_use]
+    pub fn words(self, bits: u8) -> [u64; 2] {
+        match self {
+            Self::V6(address) => network(address, bits),
+            Self::V4(address) => [0, address.0.number().into()],
+        }
     }
-    let port = if header.header_length() == ipv4::HEADER {
-        port(packet, header.protocol())
-    } else {
-        0
-    };
-    [2, address << 16 | u64::from(port)]
+}
+
+/// The receiver of an IPv4 packet, as the packet tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// Address.
+    pub address: V4,
+    /// The number of the protocol.
+    pub protocol: u8,
+    /// Port, or identifier of a ping; 0 for what has neither. A later fragment has none.
+    pub port: Option<u16>,
+}
+
+impl Destination {
+    #[inline(always)]
+    fn of<P: Packet>(packet: &P, header: &ipv4::Header) -> Self {
+        let protocol = header.protocol();
+        let port = if header.fragment().offset != 0 {
+            None
+        } else if header.header_length() == ipv4::HEADER {
+            Some(port(packet, protocol))
+        } else {
+            Some(0)
+        };
+        Self {
+            address: header.destination(),
+            protocol,
+            port,
+        }
+    }
+
+    /// The words of whoever has the port of an address that may be shared. A later fragment is told by both addresses.
+    #[inline(always)]
+    fn words(&self, source: V4) -> [u64; 2] {
+        let address: u64 = self.address.0.number().into();
+        match self.port {
+            Some(port) => [2, address << 16 | u64::from(port)],
+            None => [1, u64::from(source.0.number()) << 32 | address],
+        }
+    }
 }
 
 /// The words of the first `bits` bits of an address; 32 to 128.
@@ -192,14 +246,14 @@ mod tests {
     }
 
     fn outside(packet: &Bytes) -> Customer {
-        Customer::of(packet, 64, |_, _| false).unwrap()
+        Customer::of(packet, 64, |_, _| false, |_| None).unwrap()
     }
 
     #[test]
     fn a_sender_is_one_customer_whatever_it_sends() {
         let sends = |family, source| family == Family::V4 && source == v4("192.0.2.1");
-        let one = Customer::of(&packet(0, 17, &udp(1, 2)), 64, sends).unwrap();
-        let other = Customer::of(&packet(7, 6, &[]), 64, sends).unwrap();
+        let one = Customer::of(&packet(0, 17, &udp(1, 2)), 64, sends, |_| None).unwrap();
+        let other = Customer::of(&packet(7, 6, &[]), 64, sends, |_| None).unwrap();
         assert_eq!(one.queue, Queue::Inside);
         assert_eq!(one, other);
     }
@@ -221,8 +275,25 @@ mod tests {
         let later = outside(&packet(0x0064, 17, &udp(1, 500)));
         assert_eq!(later, outside(&packet(0x0064, 17, &udp(1, 501))));
         assert_eq!(later.with_fragment().queue, Queue::Fragments);
-        let sent = Customer::of(&packet(0x0064, 17, &[]), 64, |_, _| true).unwrap();
+        let sent = Customer::of(&packet(0x0064, 17, &[]), 64, |_, _| true, |_| None).unwrap();
         assert_eq!(sent.with_fragment(), sent);
+    }
+
+    #[test]
+    fn a_receiver_that_a_mechanism_knows_is_one_at_all_its_ports() {
+        let inside = v6("2001:db8:1:2::7");
+        let known = |to: &Destination| {
+            assert_eq!(to.address, v4("203.0.113.9"));
+            to.port.map(|_| Receiver::V6(inside).words(64))
+        };
+        let of = |packet| Customer::of(&packet, 64, |_, _| false, known).unwrap();
+        let one = of(packet(0, 17, &udp(1, 500)));
+        assert_eq!(one, of(packet(0, 6, &udp(2, 501))));
+        assert_eq!(one.queue, Queue::Outside);
+        assert_eq!(one.words, Receiver::V6(v6("2001:db8:1:2::8")).words(64));
+        assert_ne!(one.words, Receiver::V6(v6("2001:db8:1:2::8")).words(128));
+        let later = of(packet(7, 17, &[]));
+        assert_eq!(later, outside(&packet(7, 17, &[])));
     }
 
     #[test]
@@ -232,7 +303,7 @@ mod tests {
             outside(&packet(0, 50, &[]))
         );
         assert_eq!(
-            Customer::of(&Bytes(vec![0x45; 8]), 64, |_, _| true),
+            Customer::of(&Bytes(vec![0x45; 8]), 64, |_, _| true, |_| None),
             Err(Truncated)
         );
     }
@@ -260,7 +331,7 @@ mod tests {
             bytes.extend(destination);
             Bytes(bytes)
         };
-        let of = |one, other, sends| Customer::of(&between(one, other), 64, |_, _| sends);
+        let of = |one, other, sends| Customer::of(&between(one, other), 64, |_, _| sends, |_| None);
         let (mut one, mut other) = ([1; 16], [2; 16]);
         let sent = of(one, other, true).unwrap();
         one[15] = 9;
@@ -279,7 +350,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_safe(bytes: Vec<u8>, bits in 32..=128_u8, sends: bool) {
-            let _customer = Customer::of(&Bytes(bytes), bits, |_, _| sends);
+            let _customer = Customer::of(&Bytes(bytes), bits, |_, _| sends, |_| None);
         }
     }
 }

@@ -5,13 +5,16 @@
 //! Transactions on Networking 6(2), 1998): one who sends too many has half of the places, two have a third each, and who
 //! sends a few always finds one. Nothing is lost as long as the queue is served faster than it fills.
 //!
+//! That holds while somebody floods. A queue has [`BURST`] times the places until a customer has filled its part of those, and
+//! in the whole round in which it does: bursts pass, and a flood delays others once. A flood of one queue is none of another.
+//!
 //! Nobody counts packets out. Instead, all counts begin anew with each [round](Shares::round), which ends when the queue
 //! was found empty.
 
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 
-use super::customer::{Customer, Queue};
+use super::customer::{BURST, Customer, Queue};
 use crate::table::{AtomicU64, KEY_WORDS, Memory, Seed, hash};
 
 /// Customers that are told apart in a queue, as long as their hashes differ.
@@ -22,8 +25,11 @@ const WORDS: u32 = 8;
 const ROUND: u32 = 0;
 /// The word of that line that holds the last round in which a packet was refused.
 const REFUSED: usize = KEY_WORDS + 1;
+/// The line with a word for each queue, which tells since which round it is flooded, in the lower half, and until when, in
+/// the upper.
+const FLOODS: u32 = 1;
 /// The first line of the totals of queues, a line for each.
-const TOTALS: u32 = 1;
+const TOTALS: u32 = 2;
 /// The first line of the counts of customers.
 const COUNTS: u32 = TOTALS + Queue::ALL.len() as u32;
 /// Lines that the shares take.
@@ -60,7 +66,7 @@ impl<M: Memory> Shares<M> {
             .line(ROUND)
             .map_or(0, |line| line[0].load(Ordering::Relaxed));
         // Neither ever falls, so that a sum does not come back.
-        (ended as u32).wrapping_add((now >> LONGEST_ROUND_LOG2) as u32)
+        (ended as u32).wrapping_add(period(now))
     }
 
     /// Whether a packet was refused in the round at `now`, in nanoseconds.
@@ -72,12 +78,34 @@ impl<M: Memory> Shares<M> {
         refused == Some(self.round(now).into())
     }
 
+    /// Whether a queue was flooded already before the round at `now`.
     #[inline(always)]
-    fn remember_refusal(&self, round: u32) {
-        if let Some(line) = self.0.line(ROUND)
-            && line[REFUSED].load(Ordering::Relaxed) != round.into()
-        {
+    fn is_flooded(&self, queue: Queue, round: u32, now: u64) -> bool {
+        let flood = self
+            .0
+            .line(FLOODS)
+            .map_or(0, |line| line[queue as usize].load(Ordering::Relaxed));
+        lasts(flood, now) && flood as u32 != round
+    }
+
+    #[inline(always)]
+    fn remember_refusal(&self, queue: Queue, round: u32, now: u64) {
+        let (Some(line), Some(floods)) = (self.0.line(ROUND), self.0.line(FLOODS)) else {
+            return;
+        };
+        let flood = &floods[queue as usize];
+        if line[REFUSED].load(Ordering::Relaxed) != round.into() {
             line[REFUSED].store(round.into(), Ordering::Relaxed);
+        }
+        let before = flood.load(Ordering::Relaxed);
+        let since = if lasts(before, now) {
+            before as u32
+        } else {
+            round
+        };
+        let after = u64::from(period(now).wrapping_add(1)) << 32 | u64::from(since);
+        if before != after {
+            flood.store(after, Ordering::Relaxed);
         }
     }
 
@@ -88,9 +116,32 @@ impl<M: Memory> Shares<M> {
         }
     }
 
-    /// Takes a place in the customer's queue, which has this many, and returns whether the customer may have it.
+    /// Takes a place in the customer's queue at `now`, in nanoseconds, and returns whether the customer may have it.
     #[inline(always)]
-    pub fn take(&self, customer: &Customer, round: u32, places: u32) -> bool {
+    pub fn take(&self, customer: &Customer, now: u64) -> bool {
+        let round = self.round(now);
+        let queue = customer.queue;
+        let burst = if self.is_flooded(queue, round, now) {
+            1
+        } else {
+            BURST
+        };
+        let taken = self.take_of(customer, round, queue.places() * burst);
+        if !taken {
+            self.remember_refusal(queue, round, now);
+        }
+        taken
+    }
+
+    /// Takes one of the ICMP errors of this second, of which there are so many, for a customer.
+    #[inline(always)]
+    pub fn take_error(&self, customer: &Customer, now: u64, rate: u32) -> bool {
+        self.take_of(customer, second(now), rate)
+    }
+
+    /// Takes one of so many places for a customer.
+    #[inline(always)]
+    fn take_of(&self, customer: &Customer, round: u32, places: u32) -> bool {
         let queue = customer.queue as u32;
         let hash = hash(&self.secret(), &customer.words);
         let place = queue * CUSTOMERS + (hash % u64::from(CUSTOMERS)) as u32;
@@ -102,7 +153,6 @@ impl<M: Memory> Shares<M> {
         let (total, own) = (&total[0], &counts[(place % WORDS) as usize]);
         let free = places.saturating_sub(taken(total.load(Ordering::Relaxed), round));
         if taken(own.load(Ordering::Relaxed), round) >= free {
-            self.remember_refusal(round);
             return false;
         }
         count(total, round);
@@ -130,9 +180,21 @@ impl<M: Memory> Shares<M> {
 
 /// The round of what is limited by the second, at `now` in nanoseconds.
 #[inline(always)]
-#[must_use]
-pub const fn second(now: u64) -> u32 {
+const fn second(now: u64) -> u32 {
     (now / SECOND) as u32
+}
+
+/// The time of [`LONGEST_ROUND`] that `now`, in nanoseconds, is in.
+#[inline(always)]
+const fn period(now: u64) -> u32 {
+    (now >> LONGEST_ROUND_LOG2) as u32
+}
+
+/// Whether a flood lasts at `now`: somebody was refused a place in this period or the last one.
+#[inline(always)]
+const fn lasts(flood: u64, now: u64) -> bool {
+    let refused = (flood >> 32) as u32;
+    refused != 0 && (period(now).wrapping_add(1)).wrapping_sub(refused) <= 1
 }
 
 /// Packets in a word: the round in the upper half, their number in it in the lower.
@@ -191,28 +253,65 @@ mod tests {
         }
     }
 
-    const PLACES: u32 = 300;
+    /// Places of the queue while somebody floods, and else.
+    const PLACES: u32 = Queue::Inside.places();
+    const MOST: u32 = PLACES * BURST;
 
     /// How many of so many packets a customer may hand up now.
     fn handed_up(shares: &Shares<Lines>, number: u64, packets: u32) -> u32 {
-        let round = shares.round(0);
         (0..packets)
-            .map(|_| u32::from(shares.take(&customer(number), round, PLACES)))
+            .map(|_| u32::from(shares.take(&customer(number), 0)))
             .sum()
+    }
+
+    /// The shares in a flood: the round in which it began has ended.
+    fn flooded() -> Shares<Lines> {
+        let shares = shares();
+        handed_up(&shares, 0, MOST);
+        shares.end_round();
+        shares
     }
 
     #[test]
     fn one_has_half_and_two_have_two_thirds() {
-        let shares = shares();
-        assert_eq!(handed_up(&shares, 1, 1000), 150);
-        assert_eq!(handed_up(&shares, 2, 1000), 75);
-        shares.end_round();
-        for _ in 0..1000 {
-            handed_up(&shares, 1, 1);
-            handed_up(&shares, 2, 1);
+        for (shares, places) in [(shares(), MOST), (flooded(), PLACES)] {
+            assert_eq!(handed_up(&shares, 1, 1000), places / 2);
+            assert_eq!(handed_up(&shares, 2, 1000), places / 4);
+            shares.end_round();
+            for _ in 0..1000 {
+                handed_up(&shares, 1, 1);
+                handed_up(&shares, 2, 1);
+            }
+            shares.end_round();
+            assert_eq!(handed_up(&shares, 3, 1000), PLACES / 2, "any round of it");
         }
+    }
+
+    #[test]
+    fn a_burst_is_no_flood_and_a_flood_has_one() {
+        let shares = shares();
+        for _ in 0..3 {
+            assert_eq!(handed_up(&shares, 1, MOST / 2), MOST / 2);
+            shares.end_round();
+        }
+        handed_up(&shares, 1, MOST);
+        // Who comes in the round in which it begins finds places as well.
+        assert_eq!(handed_up(&shares, 2, 10), 10);
         shares.end_round();
-        assert_eq!(handed_up(&shares, 3, 1000), 150, "a round is as any other");
+        assert_eq!(handed_up(&shares, 1, MOST), PLACES / 2);
+    }
+
+    #[test]
+    fn a_flood_is_over_when_nobody_was_refused_for_a_while() {
+        let shares = flooded();
+        let period = 1 << LONGEST_ROUND_LOG2;
+        let may_have = |at: u64| {
+            let takes = |_: &u32| shares.take(&customer(1), at);
+            (0..MOST).filter(takes).count() as u32
+        };
+        assert_eq!(may_have(period), PLACES / 2);
+        assert_eq!(may_have(2 * period), PLACES / 2);
+        assert_eq!(may_have(4 * period), MOST / 2);
     }
 
     #[test]
@@ -225,46 +324,46 @@ mod tests {
             }
         }
         // A thirtieth is free still, and each of others may have half of what is.
-        assert_eq!(handed_up(&shares, 1_000_000, 1000), 5);
+        let free = MOST / 30;
+        assert!((free / 2..=free).contains(&handed_up(&shares, 1_000_000, 1000)));
     }
 
     #[test]
     fn the_queue_never_holds_more_than_its_places() {
-        let shares = shares();
-        let taken: u32 = (0..5000).map(|number| handed_up(&shares, number, 3)).sum();
-        assert!(taken <= PLACES, "{taken}");
+        for (shares, places) in [(shares(), MOST), (flooded(), PLACES)] {
+            let taken: u32 = (0..5000).map(|number| handed_up(&shares, number, 3)).sum();
+            assert!(taken <= places, "{taken}");
+        }
     }
 
     #[test]
     fn queues_are_apart() {
         let shares = shares();
-        let round = shares.round(0);
         for queue in Queue::ALL {
             let customer = Customer {
                 queue,
                 words: [7, 7],
             };
-            let taken = (0..100)
-                .filter(|_| shares.take(&customer, round, 10))
-                .count();
-            assert_eq!(taken, 5, "{queue:?}");
+            let taken = (0..10_000).filter(|_| shares.take(&customer, 0)).count();
+            assert_eq!(taken as u32, queue.places() * BURST / 2, "{queue:?}");
+            shares.end_round();
         }
     }
 
     #[test]
     fn a_round_that_nobody_ends_ends_by_the_clock() {
-        let shares = shares();
-        assert_eq!(handed_up(&shares, 1, 1000), 150);
-        let later = shares.round(1 << LONGEST_ROUND_LOG2);
-        assert_ne!(later, shares.round(0));
-        assert!(shares.take(&customer(1), later, PLACES));
+        let shares = flooded();
+        assert_eq!(handed_up(&shares, 1, 1000), PLACES / 2);
+        let later = 1 << LONGEST_ROUND_LOG2;
+        assert_ne!(shares.round(later), shares.round(0));
+        assert!(shares.take(&customer(1), later));
     }
 
     #[test]
     fn a_refusal_is_known_until_the_round_ends() {
         let shares = shares();
         shares.end_round();
-        handed_up(&shares, 1, 150);
+        handed_up(&shares, 1, MOST / 2);
         assert!(!shares.refused(0));
         handed_up(&shares, 1, 1);
         assert!(shares.refused(0));
@@ -273,9 +372,23 @@ mod tests {
     }
 
     #[test]
+    fn errors_are_shared_by_the_second_and_are_no_flood() {
+        let shares = shares();
+        shares.end_round();
+        let errors = |customer: &Customer, now| {
+            let takes = |_: &u32| shares.take_error(customer, now, 100);
+            (0..1000).filter(takes).count()
+        };
+        assert_eq!(errors(&customer(1), 0), 50);
+        assert_eq!(errors(&customer(2), SECOND - 1), 25);
+        assert_eq!(errors(&customer(1), SECOND), 50);
+        assert!(!shares.refused(0) && !shares.refused(SECOND));
+    }
+
+    #[test]
     fn one_place_is_for_one_packet_and_none_for_none() {
         let shares = shares();
-        let take = |places| shares.take(&customer(1), shares.round(0), places);
+        let take = |places| shares.take_error(&customer(1), 0, places);
         assert!(!take(0));
         assert!(take(1));
         assert!(!take(1));

@@ -8,7 +8,10 @@ use std::{
 use crate::{
     LabError, Result,
     experiments::world::{Live, World},
-    network::{cores::TESTER_CPU, leftovers, netns::Namespace, plan, process, threads::join},
+    network::{
+        cores::TESTER_CPU, leftovers, netns::Namespace, plan, process, threads::join,
+        troubles::Troubles,
+    },
     subjects::isthmus::Mechanism,
     traffic::{
         fragments::{self, Flow},
@@ -191,13 +194,19 @@ pub fn fragments_out_of_order(world: &World) -> Result<String> {
     }
     let ways_count = ways.len();
     for (sender, receiver, flow) in ways {
+        let gateway = world.network.gateway()?;
+        let troubles = || Ok((Troubles::now(gateway)?, Troubles::now(receiver)?));
+        let before = troubles()?;
         let received = fragments::exchange(sender, receiver, flow, COUNT, 100)?;
         if received != COUNT {
+            let (at_gateway, at_receiver) = troubles()?;
             return unexpected(
                 "fragments",
                 format!(
-                    "{received} of {COUNT} arrived whole at {}",
-                    flow.destination
+                    "{received} of {COUNT} arrived whole at {}; the gateway's kernel counted {}, the receiver's {}",
+                    flow.destination,
+                    at_gateway.since(&before.0),
+                    at_receiver.since(&before.1),
                 ),
             );
         }

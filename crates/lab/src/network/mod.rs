@@ -24,4 +24,5 @@ pub mod random;
 pub mod sweep;
 pub(crate) mod threads;
 pub mod topology;
+pub mod troubles;
 pub mod wire;

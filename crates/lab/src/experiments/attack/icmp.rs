@@ -42,8 +42,8 @@ pub(super) const TOO_LARGE: Attack = Attack {
 /// The same attack with packets that may be cut.
 pub(super) const CUT: Attack = Attack {
     name: "cut",
-    about: "The same with packets that must be cut, which programs leave to user space. So must the victim's fragments be. Not in \
-            user space, where each costs what any of its size does.",
+    about: "The same to 500 bindings of the accomplice, with packets that must be cut, which programs leave to user space. So must \
+            the victim's fragments be. Not in user space, where each costs what any of its size does.",
     prepare: cut,
     ..TOO_LARGE
 };
@@ -66,24 +66,28 @@ fn expiring(number: u64) -> Vec<u8> {
 }
 
 fn too_large(arena: &Arena) -> Result<Assault> {
-    large(arena, FLAGS.1)
+    large(arena, FLAGS.1, 1)
 }
 
 fn cut(arena: &Arena) -> Result<Assault> {
-    large(arena, 0)
+    // More than a queue of the slow path has places.
+    large(arena, 0, 500)
 }
 
-/// Returns an assault of packets of 1500 octets with these flags.
-fn large(arena: &Arena, flags: u8) -> Result<Assault> {
-    let (socket, outside) = inbound_flood::accomplice(arena)?;
+/// Returns an assault of packets of 1500 octets with these flags, to so many bindings in turn.
+fn large(arena: &Arena, flags: u8, bindings: usize) -> Result<Assault> {
+    let accomplices = (0..bindings).map(|_| inbound_flood::accomplice(arena));
+    let accomplices = accomplices.collect::<Result<Vec<_>>>()?;
+    let (sockets, outside): (Vec<_>, Vec<_>) = accomplices.into_iter().unzip();
     let packet = move |number| {
-        let mut packet = inbound_flood::from_stranger(number, outside, &[0; LARGE]);
+        let to = outside[number as usize % outside.len()];
+        let mut packet = inbound_flood::from_stranger(number, to, &[0; LARGE]);
         // The kernel fills in the checksum.
         packet[FLAGS.0] = flags;
         packet
     };
     Ok(Assault {
-        held: Some(Box::new(socket)),
+        held: Some(Box::new(sockets)),
         ..Assault::from_outside(packet)
     })
 }
