@@ -15,7 +15,7 @@ use core::sync::atomic::Ordering;
 use core::time::Duration;
 
 use super::customer::{BURST, Customer, Queue};
-use crate::table::{AtomicU64, KEY_WORDS, Memory, Seed, hash};
+use crate::table::{AtomicU64, KEY_WORDS, Line, Memory, Seed, hash};
 
 /// Customers that are told apart in a queue, as long as their hashes differ.
 const CUSTOMERS: u32 = 4096;
@@ -25,13 +25,14 @@ const WORDS: u32 = 8;
 const ROUND: u32 = 0;
 /// The word of that line that holds the last round in which a packet was refused.
 const REFUSED: usize = KEY_WORDS + 1;
-/// The line with a word for each queue, which tells since which round it is flooded, in the lower half, and until when, in
-/// the upper.
-const FLOODS: u32 = 1;
-/// The first line of the totals of queues, a line for each.
-const TOTALS: u32 = 2;
+/// The first line of queues, a line for each.
+const QUEUES: u32 = 1;
+/// The word of a queue's line that holds its packets.
+const TOTAL: usize = 0;
+/// The word that tells since which round the queue is flooded, in the lower half, and until when, in the upper.
+const FLOOD: usize = 1;
 /// The first line of the counts of customers.
-const COUNTS: u32 = TOTALS + Queue::ALL.len() as u32;
+const COUNTS: u32 = QUEUES + Queue::ALL.len() as u32;
 /// Lines that the shares take.
 pub const LINES: u32 = COUNTS + Queue::ALL.len() as u32 * CUSTOMERS / WORDS;
 
@@ -82,22 +83,25 @@ impl<M: Memory> Shares<M> {
     #[inline(always)]
     fn is_flooded(&self, queue: Queue, round: u32, now: u64) -> bool {
         let flood = self
-            .0
-            .line(FLOODS)
-            .map_or(0, |line| line[queue as usize].load(Ordering::Relaxed));
+            .queue(queue)
+            .map_or(0, |line| line[FLOOD].load(Ordering::Relaxed));
         lasts(flood, now) && flood as u32 != round
     }
 
     #[inline(always)]
+    fn queue(&self, queue: Queue) -> Option<&Line> {
+        self.0.line(QUEUES + queue as u32)
+    }
+
+    #[inline(always)]
     fn remember_refusal(&self, queue: Queue, round: u32, now: u64) {
-        let (Some(line), Some(floods)) = (self.0.line(ROUND), self.0.line(FLOODS)) else {
+        let (Some(line), Some(queue)) = (self.0.line(ROUND), self.queue(queue)) else {
             return;
         };
-        let flood = &floods[queue as usize];
         if line[REFUSED].load(Ordering::Relaxed) != round.into() {
             line[REFUSED].store(round.into(), Ordering::Relaxed);
         }
-        let before = flood.load(Ordering::Relaxed);
+        let before = queue[FLOOD].load(Ordering::Relaxed);
         let since = if lasts(before, now) {
             before as u32
         } else {
@@ -105,7 +109,7 @@ impl<M: Memory> Shares<M> {
         };
         let after = u64::from(period(now).wrapping_add(1)) << 32 | u64::from(since);
         if before != after {
-            flood.store(after, Ordering::Relaxed);
+            queue[FLOOD].store(after, Ordering::Relaxed);
         }
     }
 
@@ -145,12 +149,12 @@ impl<M: Memory> Shares<M> {
         let queue = customer.queue as u32;
         let hash = hash(&self.secret(), &customer.words);
         let place = queue * CUSTOMERS + (hash % u64::from(CUSTOMERS)) as u32;
-        let total = self.0.line(TOTALS + queue);
+        let total = self.queue(customer.queue);
         let counts = self.0.line(COUNTS + place / WORDS);
         let (Some(total), Some(counts)) = (total, counts) else {
             return false;
         };
-        let (total, own) = (&total[0], &counts[(place % WORDS) as usize]);
+        let (total, own) = (&total[TOTAL], &counts[(place % WORDS) as usize]);
         let free = places.saturating_sub(taken(total.load(Ordering::Relaxed), round));
         if taken(own.load(Ordering::Relaxed), round) >= free {
             return false;
@@ -228,7 +232,6 @@ mod tests {
     use std::vec::Vec;
 
     use super::*;
-    use crate::table::Line;
 
     /// Memory of this many lines.
     struct Lines(Vec<Line>);
