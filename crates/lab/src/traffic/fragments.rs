@@ -7,6 +7,7 @@ use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket},
     os::fd::OwnedFd,
+    sync::atomic::{AtomicU32, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -28,8 +29,13 @@ const FRAGMENT: usize = 1400;
 const PORT: u16 = 7007;
 /// Octets that the receiver's socket holds.
 const BUFFER: usize = 16 << 20;
-/// The pause between datagrams: 2000 a second.
+/// The pause between datagrams: 2000 a second, as long as they arrive.
 const PAUSE: Duration = Duration::from_micros(500);
+/// Datagrams that may be on their way at once: all their fragments fit into the queues before them, however long a busy
+/// machine keeps somebody from its processor.
+const WINDOW: u32 = 100;
+/// The time after which what has not arrived is lost.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The addresses of a flow, as each end sees the other.
 #[derive(Debug, Clone, Copy)]
@@ -54,18 +60,18 @@ pub fn exchange(
         source,
     };
     let listener = receiver.enter(|| listen(flow).map_err(problem))?;
+    let arrived = AtomicU32::new(0);
+    let send = || send_all(flow, count, swapped, &arrived).map_err(problem);
     thread::scope(|scope| {
-        let sending =
-            scope.spawn(|| sender.enter(|| send_all(flow, count, swapped).map_err(problem)));
+        let sending = scope.spawn(|| sender.enter(send));
         let mut received = 0;
         let mut buffer = vec![0; 65536];
         let mut last = Instant::now();
         // The loop ends when everything has arrived, or when the sender has ended and nothing more comes.
-        while received < count
-            && (!sending.is_finished() || last.elapsed() < Duration::from_secs(1))
-        {
+        while received < count && (!sending.is_finished() || last.elapsed() < PATIENCE) {
             if let Ok(length) = listener.recv(&mut buffer) {
                 received += u32::from(is_whole(&buffer[..length]));
+                arrived.store(received, Ordering::Relaxed);
                 last = Instant::now();
             }
         }
@@ -87,10 +93,19 @@ fn listen(flow: Flow) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Sends the fragments of all datagrams, from the sender's namespace.
-fn send_all(flow: Flow, count: u32, swapped: u32) -> io::Result<()> {
+/// Sends the fragments of all datagrams, from the sender's namespace, as they arrive.
+fn send_all(flow: Flow, count: u32, swapped: u32, arrived: &AtomicU32) -> io::Result<()> {
     let raw = raw_socket(flow)?;
+    let mut lost = 0;
     for number in 0..count {
+        let on_their_way = || number.saturating_sub(arrived.load(Ordering::Relaxed));
+        let begun = Instant::now();
+        while on_their_way().saturating_sub(lost) >= WINDOW {
+            if begun.elapsed() > PATIENCE {
+                lost = on_their_way();
+            }
+            thread::sleep(PAUSE);
+        }
         let mut parts = datagram(flow, number);
         if number % swapped == 0 {
             parts.reverse();
