@@ -1,6 +1,7 @@
-//! Bursts of packets that the programs leave to user space.
+//! Bursts of packets that the programs leave to user space: datagrams that have to be cut.
 
 use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
 
 use isthmus_core::slow::customer::{BURST, Queue};
 
@@ -10,9 +11,12 @@ use crate::net::{Net, text};
 use crate::site::{PLAT, Site, both_links};
 
 const HOST: &str = "[2001:db8:1::2]:7000";
+const VICTIM: &str = "2001:db8:1::3";
 const SERVER: &str = "192.0.2.2:7000";
 const TRANSLATED: &str = "[64:ff9b::192.0.2.2]:7000";
 
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(8);
 /// Bytes in a datagram that an IPv4 router may cut, and that is longer than any IPv6 link must carry.
 const LONG: usize = 1400;
 /// Who is alone may have half of a queue.
@@ -57,16 +61,10 @@ fn carries(engine: &str) {
     let Some(site) = Site::new() else {
         return;
     };
-    site.configure(&format!("{}{PLAT}", both_links(engine, "")));
-    let gateway = site.start();
+    let (gateway, server) = start(&site, engine, "");
     let net = &site.net;
-    let mut sysctl = net.command("server", "sysctl");
-    sysctl.args(["-q", "-w", "net.ipv4.ip_no_pmtu_disc=1"]);
-    assert!(sysctl.status().unwrap().success());
     let host = net.enter("host", || UdpSocket::bind(HOST).unwrap());
-    let server = net.enter("server", || UdpSocket::bind(SERVER).unwrap());
-    host.send_to(b"?", TRANSLATED).unwrap();
-    let (_, client) = server.recv_from(&mut [0; 1]).unwrap();
+    let client = binding(&host, &server);
     let sent = MOST + 10;
 
     gateway.signal("STOP");
@@ -77,6 +75,76 @@ fn carries(engine: &str) {
     gateway.wait_until(|_| joined(net) + refused() == sent);
     assert!(joined(net) >= MOST, "{}", tell(&gateway));
     assert!(gateway.stop().success());
+}
+
+#[test]
+fn an_accomplice_with_many_bindings_is_one_customer_in_xdp() {
+    spares_a_victim("xdp");
+}
+
+#[test]
+fn an_accomplice_with_many_bindings_is_one_customer_in_tc() {
+    spares_a_victim("tc");
+}
+
+/// A server sends to more bindings of an accomplice than the queue has places, while user space has no turn, and then to a
+/// victim.
+fn spares_a_victim(engine: &str) {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let limits = "subscriber-prefix = 128\nsubscriber-bindings = 4000\n";
+    let (gateway, server) = start(&site, engine, limits);
+    let net = &site.net;
+    net.ip(
+        "host",
+        &format!("addr add {VICTIM}/64 dev eth0 nodad preferred_lft 0"),
+    );
+    let on = |host: SocketAddr| net.enter("host", move || UdpSocket::bind(host).unwrap());
+    let accomplice: SocketAddr = HOST.parse().unwrap();
+    let ports = 20_000..20_000 + Queue::Outside.places() as u16 * BURST as u16;
+    let bindings = ports.map(|port| binding(&on((accomplice.ip(), port).into()), &server));
+    let bindings: Vec<SocketAddr> = bindings.collect();
+    let victim = on(SocketAddr::new(VICTIM.parse().unwrap(), 7000));
+    let to_victim = binding(&victim, &server);
+
+    gateway.signal("STOP");
+    for to in bindings {
+        send(&server, to, 1);
+    }
+    send(&server, to_victim, 5);
+    gateway.signal("CONT");
+
+    for _ in 0..5 {
+        let arrived = victim.recv(&mut [0; LONG]);
+        assert_eq!(arrived.ok(), Some(LONG), "{}", tell(&gateway));
+    }
+    let refused = counted(&gateway, engine, |row| row["counter"] == "slow-path-share");
+    assert!(refused > 0, "{}", tell(&gateway));
+    assert!(gateway.stop().success());
+}
+
+/// Starts a gateway with these keys, and a server whose datagrams may be cut.
+fn start(site: &Site, engine: &str, keys: &str) -> (Gateway, UdpSocket) {
+    site.configure(&format!("{}{PLAT}{keys}", both_links(engine, "")));
+    let gateway = site.start();
+    let mut sysctl = site.net.command("server", "sysctl");
+    sysctl.args(["-q", "-w", "net.ipv4.ip_no_pmtu_disc=1"]);
+    assert!(sysctl.status().unwrap().success());
+    // XDP cannot tell which checksums are not finished.
+    site.net.offload("host", "eth0", &["tx", "off"]);
+    let server = site
+        .net
+        .enter("server", || UdpSocket::bind(SERVER).unwrap());
+    server.set_read_timeout(Some(PATIENCE)).unwrap();
+    (gateway, server)
+}
+
+/// Has a host send to the server, and returns the address and port that the server sees.
+fn binding(host: &UdpSocket, server: &UdpSocket) -> SocketAddr {
+    host.set_read_timeout(Some(PATIENCE)).unwrap();
+    host.send_to(b"?", TRANSLATED).unwrap();
+    server.recv_from(&mut [0; 1]).unwrap().1
 }
 
 fn send(from: &UdpSocket, to: SocketAddr, datagrams: u64) {
