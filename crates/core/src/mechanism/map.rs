@@ -54,3 +54,55 @@ pub(super) fn receiver(rules: &MapRules, to: &Destination) -> Option<Receiver> {
     }
     rule.address_of(to.address, port).map(Receiver::V6)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::map::Ports;
+    use crate::testing::{v4, v6};
+    use crate::wire::protocol;
+
+    /// A rule for 192.0.2.0/24 by which CEs have so many EA bits.
+    fn rules(ea_bits: u8) -> MapRules {
+        let rule = MapRule::new(
+            (v6("2001:db8::"), 40),
+            (v4("192.0.2.0"), 24),
+            ea_bits,
+            Ports::Embedded { offset: 6 },
+        );
+        let mut rules = MapRules::NONE;
+        rules.push(rule.unwrap()).unwrap();
+        rules
+    }
+
+    fn found(rules: &MapRules, port: Option<u16>) -> Option<Receiver> {
+        let to = Destination {
+            address: v4("192.0.2.18"),
+            protocol: protocol::UDP,
+            port,
+        };
+        receiver(rules, &to)
+    }
+
+    /// RFC 7597 appendix A, example 1: of the ports of 192.0.2.18, the CE has 1232 to 1235, 2256 to 2259, and so on.
+    #[test]
+    fn ports_of_one_set_are_one_receiver() {
+        let rules = rules(16);
+        let ce = Some(Receiver::V6(v6("2001:db8:12:3400:0:c000:212:34")));
+        for port in [1232, 1235, 2256, 64_720, 64_723] {
+            assert_eq!(found(&rules, Some(port)), ce, "{port}");
+        }
+        let next = found(&rules, Some(1236));
+        assert!(next.is_some() && next != ce);
+        assert_eq!(found(&rules, Some(1023)), None, "in no set");
+        assert_eq!(found(&rules, None), None, "of any of them");
+    }
+
+    #[test]
+    fn later_fragments_to_a_whole_address_have_a_receiver() {
+        let rules = rules(8);
+        let ce = found(&rules, None);
+        assert!(ce.is_some());
+        assert_eq!(found(&rules, Some(80)), ce);
+    }
+}
