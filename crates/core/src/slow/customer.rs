@@ -11,7 +11,8 @@ pub enum Queue {
     Inside = 0,
     /// Packets for customers.
     Outside = 1,
-    /// Fragments for customers, of datagrams whose first fragment is not known: strangers can make them up.
+    /// Fragments for customers whom nobody knows by them, or of datagrams whose first fragment is not known: strangers can
+    /// make them up.
     Fragments = 2,
     /// TCP SYNs that nobody has asked for.
     Unasked = 3,
@@ -99,13 +100,19 @@ impl Customer {
         };
         // A closure that is called twice may be a function, which the BPF object must not have.
         let sends = sends(family, source);
+        let mut queue = if sends { Queue::Inside } else { Queue::Outside };
         let words = match family {
             Family::V4 if sends => Receiver::V4(source).words(bits),
             Family::V4 => {
                 let destination = Destination::of(packet, &header);
                 match receiver(&destination) {
                     Some(words) => words,
-                    None => destination.words(source),
+                    None => {
+                        if destination.port.is_none() {
+                            queue = Queue::Fragments;
+                        }
+                        destination.words(source)
+                    }
                 }
             }
             Family::V6 => {
@@ -118,7 +125,6 @@ impl Customer {
                 network(address, bits)
             }
         };
-        let queue = if sends { Queue::Inside } else { Queue::Outside };
         Ok(Self { queue, words })
     }
 
@@ -269,13 +275,18 @@ mod tests {
     }
 
     #[test]
-    fn fragments_that_wait_for_their_first_wait_for_themselves() {
+    fn fragments_for_nobody_known_wait_for_themselves() {
         let first = outside(&packet(0x2000, 17, &udp(1, 500)));
         assert_eq!(first, outside(&packet(0, 17, &udp(1, 500))));
-        let later = outside(&packet(0x0064, 17, &udp(1, 500)));
-        assert_eq!(later, outside(&packet(0x0064, 17, &udp(1, 501))));
-        assert_eq!(later.with_fragment().queue, Queue::Fragments);
-        let sent = Customer::of(&packet(0x0064, 17, &[]), 64, |_, _| true, |_| None).unwrap();
+        let later = packet(7, 17, &udp(1, 500));
+        assert_eq!(outside(&later).queue, Queue::Fragments);
+        assert_eq!(outside(&later), outside(&packet(7, 17, &udp(1, 501))));
+        let known = |_: &Destination| Some([5, 5]);
+        let received = Customer::of(&later, 64, |_, _| false, known).unwrap();
+        assert_eq!(received.queue, Queue::Outside);
+        assert_eq!(received.with_fragment().queue, Queue::Fragments);
+        let sent = Customer::of(&later, 64, |_, _| true, known).unwrap();
+        assert_eq!(sent.queue, Queue::Inside);
         assert_eq!(sent.with_fragment(), sent);
     }
 
