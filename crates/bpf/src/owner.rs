@@ -3,11 +3,11 @@
 use isthmus_abi::banks::InstanceWords;
 use isthmus_core::address::{V4, V6};
 use isthmus_core::config::Instance;
+use isthmus_core::customer::Destination;
 use isthmus_core::host::{Established, Host};
 use isthmus_core::mechanism::instances::{Found, MOST_INSTANCES, any_pool_owns};
 use isthmus_core::mechanism::{Instances, Mechanism, Member, PacketV4};
 use isthmus_core::packet::{Family, Packet};
-use isthmus_core::slow::customer::Destination;
 use isthmus_core::wire::{ipv4, ipv6, protocol};
 use isthmus_core::word::Word;
 

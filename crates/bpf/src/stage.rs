@@ -4,6 +4,7 @@
 
 use isthmus_abi::counts;
 use isthmus_abi::programs::Slot;
+use isthmus_core::customer::{Customer, Queue};
 use isthmus_core::gateway::{self, Cross, Crosses};
 use isthmus_core::host::{Bounded, BoundedInSet, Effort, Established, Host, Resumed};
 use isthmus_core::mechanism::aftr::Aftr;
@@ -11,7 +12,6 @@ use isthmus_core::mechanism::nat64::Nat64;
 use isthmus_core::mechanism::{Mechanism as _, Opens, Stage};
 use isthmus_core::packet::{Errors, Family, Fragments, Packet, Plain, Truncated};
 use isthmus_core::reason::Counter;
-use isthmus_core::slow::customer::{Customer, Queue};
 use isthmus_core::translate::hop;
 use isthmus_core::verdict::{Refusal, Slow, Verdict};
 use isthmus_core::wire::protocol;

@@ -18,6 +18,7 @@ pub mod address;
 pub mod checksum;
 pub mod config;
 pub mod counters;
+pub mod customer;
 pub mod encap;
 pub mod gateway;
 pub mod host;

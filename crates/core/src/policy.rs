@@ -96,7 +96,7 @@ pub struct Policy {
     pub own_v6: V6,
     /// ICMP errors per second that the gateway may send; 0 for none.
     pub icmp_errors: u32,
-    /// Bits of an IPv6 address that a [customer](crate::slow::customer) has in common in all packets; 32 to 128.
+    /// Bits of an IPv6 address that a [customer](crate::customer) has in common in all packets; 32 to 128.
     pub customer_prefix: u8,
     /// The application level gateways.
     pub alg: Alg,

@@ -6,10 +6,10 @@ use super::passage::Passed;
 use super::{Hosts, Mechanism, Opens, PacketV4, Part, Seen, Stage, stateful};
 use crate::address::networks::V6Networks;
 use crate::address::{V4, V6, special};
+use crate::customer::{Destination, Receiver};
 use crate::host::{Effort, Host};
 use crate::nat::NatConfig;
 use crate::reason::Counter;
-use crate::slow::customer::{Destination, Receiver};
 use crate::verdict::{Refusal, Slow};
 use crate::wire::tuple::Ends;
 

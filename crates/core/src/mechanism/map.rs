@@ -2,8 +2,8 @@
 
 use crate::address::map::{MapRule, MapRules, Mismatch};
 use crate::address::{V4, V6};
+use crate::customer::{Destination, Receiver};
 use crate::reason::Counter;
-use crate::slow::customer::{Destination, Receiver};
 use crate::verdict::{IcmpError, Refusal};
 use crate::wire::tuple::Tuple;
 

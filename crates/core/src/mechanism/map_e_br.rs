@@ -7,8 +7,8 @@ use super::{Mechanism, PacketV4, Seen, Stage, map};
 use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
+use crate::customer::{Destination, Receiver};
 use crate::host::Host;
-use crate::slow::customer::{Destination, Receiver};
 use crate::verdict::Refusal;
 use crate::wire::tuple::Ends;
 

@@ -6,10 +6,10 @@ use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, special};
+use crate::customer::{Destination, Receiver};
 use crate::host::Host;
 use crate::policy::Policy;
 use crate::reason::Counter;
-use crate::slow::customer::{Destination, Receiver};
 use crate::verdict::Refusal;
 use crate::wire::tuple::Tuple;
 

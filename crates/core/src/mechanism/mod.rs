@@ -30,11 +30,11 @@ use core::hint::black_box;
 use crate::address::networks::{V4Networks, V6Networks};
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6};
+use crate::customer::{Destination, Receiver};
 use crate::host::Host;
 use crate::nat::{Inside, NatConfig, Pool};
 use crate::packet::Family;
 use crate::policy::Policy;
-use crate::slow::customer::{Destination, Receiver};
 use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
 

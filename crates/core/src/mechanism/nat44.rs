@@ -10,8 +10,8 @@ use crate::host::Host;
 use crate::nat::{self, NatConfig};
 use crate::packet::Family;
 
+use crate::customer::{Destination, Receiver};
 use crate::reason::Counter;
-use crate::slow::customer::{Destination, Receiver};
 use crate::verdict::{Refusal, Slow};
 
 /// A stateful translator within IPv4.

@@ -8,9 +8,9 @@ use crate::address::{V4, V6, special};
 use crate::host::{Effort, Host};
 use crate::nat::{self, Endpoint4, Inside, NatConfig, Pool};
 
+use crate::customer::{Destination, Receiver};
 use crate::policy::Policy;
 use crate::reason::Counter;
-use crate::slow::customer::{Destination, Receiver};
 use crate::verdict::{Refusal, Slow};
 use crate::wire::tuple::Tuple;
 

@@ -3,6 +3,7 @@
 
 use super::{Part, Seen};
 use crate::address::{V4, V6};
+use crate::customer::{Destination, Receiver};
 use crate::host::Host;
 use crate::incoming::v6;
 use crate::nat::{
@@ -10,7 +11,6 @@ use crate::nat::{
 };
 use crate::packet::Packet;
 use crate::reason::Counter;
-use crate::slow::customer::{Destination, Receiver};
 use crate::verdict::{IcmpError, Refusal, Slow};
 use crate::wire::content::Content;
 use crate::wire::protocol;

@@ -5,7 +5,6 @@
 //!
 //! They work on slices: an engine that comes here has the bytes of the packet in reach.
 
-pub mod customer;
 pub mod datagram;
 pub mod icmp_error;
 pub mod limiter;

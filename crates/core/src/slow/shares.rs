@@ -14,7 +14,7 @@
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 
-use super::customer::{BURST, Customer, Queue};
+use crate::customer::{BURST, Customer, Queue};
 use crate::table::{AtomicU64, KEY_WORDS, Line, Memory, Seed, hash};
 
 /// Customers that are told apart in a queue, as long as their hashes differ.

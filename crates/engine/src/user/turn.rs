@@ -112,7 +112,7 @@ impl Drop for Turn<'_> {
 
 #[cfg(test)]
 mod tests {
-    use isthmus_core::slow::customer::Customer;
+    use isthmus_core::customer::Customer;
     use isthmus_core::slow::shares;
 
     use super::*;

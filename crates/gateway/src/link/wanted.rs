@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ipnet::{IpNet, Ipv4Net};
-use isthmus_core::slow::customer::Queue;
+use isthmus_core::customer::Queue;
 
 use super::host::HostRoute;
 use super::outside::Refused;

@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use isthmus_core::slow::customer::{BURST, Queue};
+use isthmus_core::customer::{BURST, Queue};
 
 use crate::forward::counted;
 use crate::gateway::Gateway;

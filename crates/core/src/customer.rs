@@ -38,7 +38,7 @@ impl Queue {
     }
 
     /// The packets that may wait in the queue: user space takes no more than some milliseconds for all of them, which is as long
-    /// as somebody's packet has to wait for others'. While [nobody sends too many](super::shares), [`BURST`] times as many may.
+    /// as somebody's packet has to wait for others'. While [nobody sends too many](crate::slow::shares), [`BURST`] times as many may.
     #[inline(always)]
     #[must_use]
     pub const fn places(self) -> u32 {
@@ -65,7 +65,7 @@ impl Queue {
 /// elsewhere lets packets wait for tens of milliseconds.
 pub const BURST: u32 = 8;
 
-/// A customer as the [shares](super::shares) know it: packets with the same words are of one.
+/// A customer as the [shares](crate::slow::shares) know it: packets with the same words are of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Customer {
     /// The queue for such packets.
