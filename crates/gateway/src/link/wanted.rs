@@ -87,8 +87,8 @@ impl Wanted {
     }
 }
 
-/// What programs hand up waits in one queue, beside what the machine itself routes into the link: for that the kernel's
-/// default is enough.
+/// The length of a queue in which packets that programs hand up wait, beside those that the machine itself routes into the
+/// link: for these the kernel's default is enough.
 fn queue(document: &Document) -> u32 {
     if document.interfaces.is_empty() {
         0

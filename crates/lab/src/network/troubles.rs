@@ -1,4 +1,4 @@
-//! What the kernel of a namespace counts of packets that it could not do what it was asked with.
+//! The kernel's counts, in a namespace, of packets with which it could not do what it was asked.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -35,7 +35,7 @@ impl Troubles {
         Ok(Self(kernel))
     }
 
-    /// What came to these counts after `before`.
+    /// The counts that are higher than `before`, by as much.
     #[must_use]
     pub fn since(mut self, before: &Self) -> Self {
         self.0.retain(|name, count| {
