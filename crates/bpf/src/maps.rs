@@ -107,33 +107,31 @@ impl Memory for ShareLines {
     }
 }
 
-/// Whether user space may be given a packet of a customer, whose words these are, by a queue; 0: no. `rate` is that of ICMP
-/// errors.
+/// Whether user space may be given a packet of a customer, whose words these are, by a queue; 0: no.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn take_share(queue: u32, high: u64, low: u64, rate: u32) -> u32 {
+pub extern "C" fn take_share(queue: u32, high: u64, low: u64) -> u32 {
     let Some(queue) = Queue::from_number(queue) else {
         return 0;
     };
     let now = kept().map_or(0, Kept::now);
-    let shares = Shares(ShareLines);
     let words = [high, low];
-    let customer = Customer { queue, words };
-    u32::from(match queue {
-        Queue::Errors => shares.take_error(&customer, now, rate),
-        _ => shares.take(&customer, now),
-    })
+    u32::from(Shares(ShareLines).take(&Customer { queue, words }, now))
 }
 
-/// Whether user space may be asked for an ICMP error of an instance, which may send `rate` a second.
+/// Whether user space may be asked for an ICMP error because of a customer's packet; 0: no. Its instance may send `rate` a
+/// second.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn may_ask_for_error(instance: u32, rate: u32) -> u32 {
+pub extern "C" fn may_ask_for_error(high: u64, low: u64, instance: u32, rate: u32) -> u32 {
     let Some([full_at, ..]) = line(&ICMP_ERRORS, instance) else {
         return 0;
     };
     let now = kept().map_or(0, Kept::now);
-    u32::from(limiter::take(full_at, rate, now))
+    let (queue, words) = (Queue::Errors, [high, low]);
+    let may = Shares(ShareLines).take_error(&Customer { queue, words }, now, rate)
+        && limiter::take(full_at, rate, now);
+    u32::from(may)
 }
 
 /// The memory of [`STATE`].

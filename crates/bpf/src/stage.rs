@@ -4,7 +4,7 @@
 
 use isthmus_abi::counts;
 use isthmus_abi::programs::Slot;
-use isthmus_core::customer::{Customer, Queue};
+use isthmus_core::customer::Customer;
 use isthmus_core::gateway::{self, Cross, Crosses};
 use isthmus_core::host::{Bounded, BoundedInSet, Effort, Established, Host, Resumed};
 use isthmus_core::mechanism::aftr::Aftr;
@@ -212,7 +212,7 @@ pub(crate) fn hand_up<D: Device>(device: &D, answer: i32, searched: u64) -> i32 
 #[inline(always)]
 fn may_wait(customer: Customer) -> bool {
     let (queue, [high, low]) = (customer.queue, customer.words);
-    maps::offline() || maps::take_share(queue as u32, high, low, 0) != 0
+    maps::offline() || maps::take_share(queue as u32, high, low) != 0
 }
 
 /// The return code for a packet that is too large for its link. Its sender is told by user space, as often as the instance
@@ -220,10 +220,7 @@ fn may_wait(customer: Customer) -> bool {
 #[inline(always)]
 fn ask_for_error<D: Device>(customer: Customer, instance: u32, rate: u32) -> i32 {
     let (row, [high, low]) = (counts::of_instance(instance), customer.words);
-    if maps::offline()
-        || maps::take_share(Queue::Errors as u32, high, low, rate) != 0
-            && maps::may_ask_for_error(instance, rate) != 0
-    {
+    if maps::offline() || maps::may_ask_for_error(high, low, instance, rate) != 0 {
         maps::count_in(row, Counter::SlowPath);
         return D::PASS;
     }

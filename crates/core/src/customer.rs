@@ -1,5 +1,6 @@
-//! Whom a packet on the slow path is for, as far as its headers tell without the tables.
+//! The customer whom a packet on the slow path is from or for: by its headers, and where a mechanism knows more, by that.
 
+use crate::address::bits::mask_v6;
 use crate::address::{V4, V6};
 use crate::packet::{Family, Packet, Truncated};
 use crate::wire::{ipv4, ipv6, protocol};
@@ -62,8 +63,9 @@ impl Queue {
 }
 
 /// A queue has so many times its places until somebody sends too many: a burst is no flood, and a processor that is busy
-/// elsewhere lets packets wait for tens of milliseconds.
-pub const BURST: u32 = 8;
+/// elsewhere lets packets wait for tens of milliseconds. Not more, because a flood has as much in its first round, and again
+/// in each that the clock has to end.
+pub const BURST: u32 = 2;
 
 /// A customer as the [shares](crate::slow::shares) know it: packets with the same words are of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,15 +107,11 @@ impl Customer {
             Family::V4 if sends => Receiver::V4(source).words(bits),
             Family::V4 => {
                 let destination = Destination::of(packet, &header);
-                match receiver(&destination) {
-                    Some(words) => words,
-                    None => {
-                        if destination.port.is_none() {
-                            queue = Queue::Fragments;
-                        }
-                        destination.words(source)
-                    }
+                let known = receiver(&destination);
+                if known.is_none() && destination.port.is_none() {
+                    queue = Queue::Fragments;
                 }
+                known.unwrap_or(destination.words(source))
             }
             Family::V6 => {
                 let header = ipv6::Header::read(packet, 0)?;
@@ -200,15 +198,11 @@ impl Destination {
     }
 }
 
-/// The words of the first `bits` bits of an address; 32 to 128.
+/// The words of the first `bits` bits of an address.
 #[inline(always)]
 fn network(address: V6, bits: u8) -> [u64; 2] {
-    let (high, low) = address.halves();
-    let mask = |without: u8| u64::MAX << (without & 63);
-    match bits {
-        ..=64 => [high & mask(64 - bits), 0],
-        _ => [high, low & mask(128 - bits)],
-    }
+    let ((high, low), mask) = (address.halves(), mask_v6(bits));
+    [high & mask.0, low & mask.1]
 }
 
 /// The destination port of an IPv4 packet without options, or the identifier of a ping; 0 for what has neither.

@@ -11,7 +11,7 @@ pub(super) const fn mask_v4(length: u8) -> u32 {
 
 /// The first `length` bits (up to 128) of an IPv6 address, in halves.
 #[inline(always)]
-pub(super) const fn mask_v6(length: u8) -> (u64, u64) {
+pub(crate) const fn mask_v6(length: u8) -> (u64, u64) {
     match length {
         0 => (0, 0),
         1..=64 => (u64::MAX.wrapping_shl(64 - length as u32), 0),

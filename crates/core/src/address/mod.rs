@@ -4,7 +4,7 @@
 //! never changes byte order to copy one. Configuration and output convert from and to
 //! [`core::net`].
 
-mod bits;
+pub(crate) mod bits;
 pub mod eam;
 pub mod embedding;
 pub mod explain;

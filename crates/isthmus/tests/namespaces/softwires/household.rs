@@ -62,8 +62,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// The victim lost little, which a busy machine may have done, and user space had no more to do with the attack than a host
-    /// may ask for: a tenth of it. How much less depends on how soon user space has a turn to say that no port is left.
+    /// The victim lost little, which a busy machine may have done, and user space had little to do with the attack.
     fn held(&self, said: &str) {
         let Self {
             answered,
@@ -74,7 +73,7 @@ impl Outcome {
         println!("{told}");
         assert!(*answered >= 0.8, "{told}");
         assert!(*refused > f64::from(RATE) / 10.0, "{told}");
-        assert!(*slow < f64::from(RATE) / 8.0, "{told}");
+        assert!(*slow < f64::from(RATE) / 20.0, "{told}");
     }
 }
 
