@@ -2,11 +2,9 @@
 //! that is older than EPSV and EPRT.
 
 use std::fs;
-use std::process::{Child, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::net::SocketAddr;
 
-use isthmus_lab::network::process;
+use isthmus_lab::network::process::{self, Process};
 
 use crate::net::{Net, text};
 use crate::site::{Site, both_links};
@@ -86,22 +84,11 @@ fn files_pass_in_xdp() {
     files_of_an_old_server(&both_links("xdp", ""));
 }
 
-struct Server(Child);
-
-impl Server {
-    fn start(net: &Net, node: &str, address: &str, folder: &str, age: &str) -> Self {
-        let mut command = net.command(node, "/usr/bin/python3");
-        command.args(["-c", SERVER, address, folder, age]);
-        let server = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        Self(server.unwrap())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+fn server(net: &Net, node: &str, address: &str, folder: &str, age: &str) -> Process {
+    let mut python = net.command(node, "/usr/bin/python3");
+    python.args(["-c", SERVER, address, folder, age]);
+    let at = SocketAddr::new(address.parse().unwrap(), 21);
+    net.server(node, &mut python, &at.to_string())
 }
 
 /// Whether all that is needed is there. Prints the reason if not.
@@ -119,22 +106,15 @@ fn possible() -> bool {
     true
 }
 
-/// Fetches or sends a file from a node, and returns whether that worked.
+/// Fetches or sends a file from a node. Returns what curl prints, or why it did not work.
 fn curl(net: &Net, node: &str, arguments: &[&str]) -> Result<String, String> {
-    for _ in 0..20 {
-        let mut curl = net.command(node, "curl");
-        curl.args(["--silent", "--show-error", "--max-time", "3"]);
-        let output = curl.args(arguments).output().unwrap();
-        if output.status.success() {
-            return Ok(text(&output));
-        }
-        // 7: the server is not there yet.
-        if output.status.code() != Some(7) {
-            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
-        }
-        thread::sleep(Duration::from_millis(250));
+    let mut curl = net.command(node, "curl");
+    curl.args(["--silent", "--show-error", "--max-time", "3"]);
+    let output = curl.args(arguments).output().unwrap();
+    if output.status.success() {
+        return Ok(text(&output));
     }
-    Err("the server does not start".into())
+    Err(String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 fn files_of_an_old_server(links: &str) {
@@ -154,7 +134,7 @@ fn files_of_an_old_server(links: &str) {
     let (there, passive) = ("ftp://[64:ff9b::192.0.2.2]", ["--no-ftp-skip-pasv-ip"]);
     let active = ["--ftp-port", "-"];
     let folder_name = folder.path().to_str().unwrap();
-    let _server = Server::start(net, "server", "192.0.2.2", folder_name, "old");
+    let _server = server(net, "server", "192.0.2.2", folder_name, "old");
 
     // Without the gateway neither works: the server knows neither command, and PORT would have an address of IPv6.
     site.configure(&format!("{links}{NAT64}"));
@@ -201,7 +181,7 @@ fn an_old_client_reaches_an_ipv6_server() {
     let content = "a line of a file\n".repeat(10_000);
     fs::write(folder.path().join("file"), &content).unwrap();
     let folder_name = folder.path().to_str().unwrap();
-    let _server = Server::start(net, "host", "2001:db8:1::2", folder_name, "new");
+    let _server = server(net, "host", "2001:db8:1::2", folder_name, "new");
     site.configure(NAT_PT);
     let gateway = site.start();
     for mode in [

@@ -5,10 +5,10 @@
 //!   ::2, name server ::53  ::1       .1                .2, name server
 //! ```
 
-use std::process::{Child, Stdio};
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use isthmus_lab::network::process;
+use isthmus_lab::network::process::{self, Process};
 
 use crate::gateway::Gateway;
 use crate::net::{Net, text};
@@ -45,35 +45,24 @@ fn xdp_answers_for_names_on_both_sides() {
     answers(&both_links("xdp", ""));
 }
 
-/// A name server with records of its own, which ends when this is dropped.
-struct NameServer(Child);
-
-impl NameServer {
-    fn start(net: &Net, node: &str, address: &str, host: &str) -> Self {
-        let mut command = net.command(node, "dnsmasq");
-        command.args([
-            "--keep-in-foreground",
-            "--conf-file=/dev/null",
-            "--user=root",
-        ]);
-        command.args([
-            "--no-resolv",
-            "--no-hosts",
-            "--bind-interfaces",
-            "--pid-file=",
-        ]);
-        command.arg(format!("--listen-address={address}"));
-        command.arg(format!("--host-record={host}"));
-        let server = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        Self(server.unwrap())
-    }
-}
-
-impl Drop for NameServer {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// A name server with records of its own.
+fn name_server(net: &Net, node: &str, address: &str, host: &str) -> Process {
+    let mut dnsmasq = net.command(node, "dnsmasq");
+    dnsmasq.args([
+        "--keep-in-foreground",
+        "--conf-file=/dev/null",
+        "--user=root",
+    ]);
+    dnsmasq.args([
+        "--no-resolv",
+        "--no-hosts",
+        "--bind-interfaces",
+        "--pid-file=",
+    ]);
+    dnsmasq.arg(format!("--listen-address={address}"));
+    dnsmasq.arg(format!("--host-record={host}"));
+    let at = SocketAddr::new(address.parse().unwrap(), 53);
+    net.server(node, &mut dnsmasq, &at.to_string())
 }
 
 fn answers(links: &str) {
@@ -93,8 +82,8 @@ fn answers(links: &str) {
     site.configure(&format!("{links}{NAT_PT}"));
     let gateway = site.start();
     let _servers = [
-        NameServer::start(net, "host", "2001:db8:1::53", "six.example,2001:db8:1::2"),
-        NameServer::start(net, "server", "192.0.2.2", "four.example,192.0.2.2"),
+        name_server(net, "host", "2001:db8:1::53", "six.example,2001:db8:1::2"),
+        name_server(net, "server", "192.0.2.2", "four.example,192.0.2.2"),
     ];
     let _web = [("host", "[::]:80"), ("server", "0.0.0.0:80")]
         .map(|(node, at)| serve(net, node, at.parse().unwrap()));

@@ -5,15 +5,17 @@
 //!   ::2                    ::1       .1                  .2
 //! ```
 
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use isthmus_lab::network::netns::Namespace;
-use isthmus_lab::network::process;
+use isthmus_lab::network::process::{self, Process};
 use isthmus_lab::network::topology::{
     End, Link, Neighbours, Network, Node, Offloads, Role, Topology,
 };
 
-use crate::softwires::traffic::Hosts;
+use crate::softwires::traffic::{Hosts, inside};
 
 /// Three namespaces of this test alone, gone when it is dropped.
 pub(crate) struct Net(Network);
@@ -61,6 +63,16 @@ impl Net {
             client: self.node("host"),
             server: self.node("server"),
         }
+    }
+
+    /// Starts a server on a node, by a command that runs there, and waits until it accepts connections.
+    pub(crate) fn server(&self, node: &str, command: &mut Command, at: &str) -> Process {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let mut server = Process::start(&name, command).unwrap();
+        let at: SocketAddr = at.parse().unwrap();
+        let accepts = || inside(self.node(node), || TcpStream::connect(at)).is_ok();
+        server.wait_until(Duration::from_secs(20), accepts).unwrap();
+        server
     }
 
     /// Gives the host an IPv4 address from a network of its own.

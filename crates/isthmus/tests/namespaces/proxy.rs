@@ -3,10 +3,9 @@
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Stdio};
 use std::thread;
 
-use isthmus_lab::network::process;
+use isthmus_lab::network::process::{self, Process};
 
 use crate::net::text;
 use crate::site::Site;
@@ -55,67 +54,48 @@ const OUT_OF_REACH: [(&str, &str, &str); 10] = [
 ];
 const THERE: &str = "http://[2001:db8:1::1]:3128";
 
-/// A program in the server's namespace, gone when this is dropped.
-struct Running(Child);
-
-impl Running {
-    fn resolver(site: &Site) -> Self {
-        let mut dnsmasq = site.net.command("server", "dnsmasq");
-        dnsmasq.args([
-            "--keep-in-foreground",
-            "--conf-file=/dev/null",
-            "--no-resolv",
-            "--no-hosts",
-            "--listen-address=192.0.2.2",
-            "--bind-interfaces",
-            "--user=root",
-            "--pid-file=",
-            "--address=/four.example/192.0.2.2",
-            "--address=/six.example/2001:db8:9::2",
-            "--address=/trap.example/192.0.2.1",
-            "--address=/loop.example/127.0.0.1",
-        ]);
-        let child = dnsmasq.stderr(Stdio::null()).spawn().unwrap();
-        Self(child)
-    }
+fn resolver(site: &Site) -> Process {
+    let mut dnsmasq = site.net.command("server", "dnsmasq");
+    dnsmasq.args([
+        "--keep-in-foreground",
+        "--conf-file=/dev/null",
+        "--no-resolv",
+        "--no-hosts",
+        "--listen-address=192.0.2.2",
+        "--bind-interfaces",
+        "--user=root",
+        "--pid-file=",
+        "--address=/four.example/192.0.2.2",
+        "--address=/six.example/2001:db8:9::2",
+        "--address=/trap.example/192.0.2.1",
+        "--address=/loop.example/127.0.0.1",
+    ]);
+    site.net.server("server", &mut dnsmasq, "192.0.2.2:53")
 }
 
-impl Running {
-    /// A server of TLS with a certificate that nobody has signed.
-    fn tls(site: &Site, at: &str) -> Self {
-        let [key, certificate] = ["key.pem", "certificate.pem"].map(|name| site.path(name));
-        let mut openssl = site.net.command("server", "openssl");
-        openssl.args([
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-subj",
-            "/CN=six.example",
-        ]);
-        openssl
-            .arg("-keyout")
-            .arg(&key)
-            .arg("-out")
-            .arg(&certificate);
-        process::run(&mut openssl).unwrap();
-        let mut openssl = site.net.command("server", "openssl");
-        openssl.args(["s_server", "-quiet", "-www", "-accept", at]);
-        openssl.arg("-key").arg(&key).arg("-cert").arg(&certificate);
-        let silent = openssl
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        Self(silent.spawn().unwrap())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// A server of TLS with a certificate that nobody has signed.
+fn tls(site: &Site, at: &str) -> Process {
+    let [key, certificate] = ["key.pem", "certificate.pem"].map(|name| site.path(name));
+    let mut openssl = site.net.command("server", "openssl");
+    openssl.args([
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-subj",
+        "/CN=six.example",
+    ]);
+    openssl
+        .arg("-keyout")
+        .arg(&key)
+        .arg("-out")
+        .arg(&certificate);
+    process::run(&mut openssl).unwrap();
+    let mut openssl = site.net.command("server", "openssl");
+    openssl.args(["s_server", "-quiet", "-www", "-accept", at]);
+    openssl.arg("-key").arg(&key).arg("-cert").arg(&certificate);
+    site.net.server("server", &mut openssl, at)
 }
 
 /// Answers every request in the server's namespace with its first line and the client's address.
@@ -148,11 +128,13 @@ fn answer(mut stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Status and content that curl gets on a node with these arguments.
+/// Content and status that curl gets on a node with these arguments. A test that fails prints why curl has none.
 fn curl(site: &Site, node: &str, arguments: &[&str]) -> String {
     let mut curl = site.net.command(node, "curl");
-    curl.args(["-s", "-g", "-m", "8", "-w", "%{http_code} %{http_connect}"]);
-    text(&curl.args(arguments).output().unwrap())
+    curl.args(["-sS", "-g", "-m", "8", "-w", "%{http_code} %{http_connect}"]);
+    let output = curl.args(arguments).output().unwrap();
+    eprint!("{}", String::from_utf8_lossy(&output.stderr));
+    text(&output)
 }
 
 fn possible() -> Option<Site> {
@@ -172,7 +154,7 @@ fn possible() -> Option<Site> {
 #[test]
 fn an_ipv6_only_host_reaches_an_ipv4_only_server_through_the_proxy() {
     let Some(site) = possible() else { return };
-    let _resolver = Running::resolver(&site);
+    let _resolver = resolver(&site);
     serve(&site, "192.0.2.2:80");
     serve(&site, "192.0.2.2:443");
     site.configure(PROXY);
@@ -197,7 +179,7 @@ fn an_ipv6_only_host_reaches_an_ipv4_only_server_through_the_proxy() {
 #[test]
 fn the_proxy_reaches_no_more_than_it_may() {
     let Some(site) = possible() else { return };
-    let _resolver = Running::resolver(&site);
+    let _resolver = resolver(&site);
     serve(&site, "192.0.2.2:80");
     site.configure_gateway("metrics = \"[2001:db8:1::1]:9464\"", PROXY);
     let _gateway = site.start();
@@ -234,7 +216,7 @@ fn the_proxy_reaches_no_more_than_it_may() {
 #[test]
 fn the_proxy_follows_a_reload_and_a_bad_one_changes_nothing() {
     let Some(site) = possible() else { return };
-    let _resolver = Running::resolver(&site);
+    let _resolver = resolver(&site);
     serve(&site, "192.0.2.2:80");
     site.configure(PROXY);
     let gateway = site.start();
@@ -272,8 +254,8 @@ fn an_ipv4_only_client_without_a_setting_reaches_an_ipv6_only_site() {
         .ip("gateway", "addr add 2001:db8:9::1/64 dev tos nodad");
     site.net
         .ip("server", "addr add 2001:db8:9::2/64 dev eth0 nodad");
-    let _resolver = Running::resolver(&site);
-    let _server = Running::tls(&site, "[2001:db8:9::2]:443");
+    let _resolver = resolver(&site);
+    let _server = tls(&site, "[2001:db8:9::2]:443");
     serve(&site, "[2001:db8:9::2]:80");
     let listen = "sites = [\"192.168.7.1:443\", \"192.168.7.1:80\"]\nallow = [\"192.168.7.0/24\"]";
     let allow = "allow = [\"2001:db8:1::/64\"]";
@@ -307,7 +289,7 @@ fn an_ipv4_only_client_without_a_setting_reaches_an_ipv6_only_site() {
 #[test]
 fn a_client_of_socks5_needs_its_password() {
     let Some(site) = possible() else { return };
-    let _resolver = Running::resolver(&site);
+    let _resolver = resolver(&site);
     serve(&site, "192.0.2.2:80");
     let hash = process::run(
         site.net
