@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use arc_swap::Cache;
@@ -116,7 +117,13 @@ impl Worker {
         match error.kind() {
             ErrorKind::WouldBlock => match turn.without_packet() {
                 Some(pause) => self.idle(Some(pause))?,
-                None if *looks < LOOKS => *looks += 1,
+                None if *looks < LOOKS => {
+                    if *looks == 0 {
+                        // What was written waits for the kernel's thread, which may have no other processor than this.
+                        thread::yield_now();
+                    }
+                    *looks += 1;
+                }
                 None => {
                     self.idle(None)?;
                     *looks = 0;
