@@ -5,8 +5,9 @@
 //! Transactions on Networking 6(2), 1998): one who sends too many has half of the places, two have a third each, and who
 //! sends a few always finds one. Nothing is lost as long as the queue is served faster than it fills.
 //!
-//! That holds while somebody floods. A queue has [`BURST`] times the places until a customer has filled its part of those, and
-//! in the whole round in which it does: bursts pass, and a flood delays others once. A flood of one queue is none of another.
+//! While somebody floods, a customer has no more than [a few](Queue::each) all the same: others wait for them. A queue has [`BURST`] times
+//! the places, and a customer half of them, until one has filled its part, and in the whole round in which it does: bursts
+//! pass, and a flood delays others once. A flood of one queue is none of another.
 //!
 //! Nobody counts packets out. Instead, all counts begin anew with each [round](Shares::round), which ends when the queue
 //! was found empty.
@@ -125,12 +126,12 @@ impl<M: Memory> Shares<M> {
     pub fn take(&self, customer: &Customer, now: u64) -> bool {
         let round = self.round(now);
         let queue = customer.queue;
-        let burst = if self.is_flooded(queue, round, now) {
-            1
+        let (places, most) = if self.is_flooded(queue, round, now) {
+            (queue.places(), queue.each())
         } else {
-            BURST
+            (queue.places() * BURST, u32::MAX)
         };
-        let taken = self.take_of(customer, round, queue.places() * burst);
+        let taken = self.take_of(customer, round, places, most);
         if !taken {
             self.remember_refusal(queue, round, now);
         }
@@ -140,12 +141,12 @@ impl<M: Memory> Shares<M> {
     /// Takes one of the ICMP errors of this second, of which there are so many, for a customer.
     #[inline(always)]
     pub fn take_error(&self, customer: &Customer, now: u64, rate: u32) -> bool {
-        self.take_of(customer, second(now), rate)
+        self.take_of(customer, second(now), rate, u32::MAX)
     }
 
-    /// Takes one of so many places for a customer.
+    /// Takes one of so many places for a customer, who has `most` of them at most.
     #[inline(always)]
-    fn take_of(&self, customer: &Customer, round: u32, places: u32) -> bool {
+    fn take_of(&self, customer: &Customer, round: u32, places: u32, most: u32) -> bool {
         let queue = customer.queue as u32;
         let hash = hash(&self.secret(), &customer.words);
         let place = queue * CUSTOMERS + (hash % u64::from(CUSTOMERS)) as u32;
@@ -156,7 +157,7 @@ impl<M: Memory> Shares<M> {
         };
         let (total, own) = (&total[TOTAL], &counts[(place % WORDS) as usize]);
         let free = places.saturating_sub(taken(total.load(Ordering::Relaxed), round));
-        if taken(own.load(Ordering::Relaxed), round) >= free {
+        if taken(own.load(Ordering::Relaxed), round) >= free.min(most) {
             return false;
         }
         count(total, round);
@@ -259,6 +260,8 @@ mod tests {
     /// Places of the queue while somebody floods, and else.
     const PLACES: u32 = Queue::Inside.places();
     const MOST: u32 = PLACES * BURST;
+    /// Places of a customer while somebody floods.
+    const EACH: u32 = Queue::Inside.each();
 
     /// How many of so many packets a customer may hand up now.
     fn handed_up(shares: &Shares<Lines>, number: u64, packets: u32) -> u32 {
@@ -277,17 +280,26 @@ mod tests {
 
     #[test]
     fn one_has_half_and_two_have_two_thirds() {
-        for (shares, places) in [(shares(), MOST), (flooded(), PLACES)] {
-            assert_eq!(handed_up(&shares, 1, 1000), places / 2);
-            assert_eq!(handed_up(&shares, 2, 1000), places / 4);
+        let shares = shares();
+        assert_eq!(handed_up(&shares, 1, 1000), MOST / 2);
+        assert_eq!(handed_up(&shares, 2, 1000), MOST / 4);
+    }
+
+    #[test]
+    fn each_has_a_few_in_a_flood_and_so_have_many() {
+        let shares = flooded();
+        for _ in 0..2 {
+            assert_eq!(handed_up(&shares, 1, 1000), EACH);
+            assert_eq!(handed_up(&shares, 2, 1000), EACH);
             shares.end_round();
-            for _ in 0..1000 {
-                handed_up(&shares, 1, 1);
-                handed_up(&shares, 2, 1);
-            }
-            shares.end_round();
-            assert_eq!(handed_up(&shares, 3, 1000), PLACES / 2, "any round of it");
         }
+        let accomplices = 100;
+        for _ in 0..1000 {
+            for number in 0..accomplices {
+                handed_up(&shares, number, 1);
+            }
+        }
+        assert_eq!(handed_up(&shares, 1_000_000, 1), 1);
     }
 
     #[test]
@@ -301,7 +313,7 @@ mod tests {
         // Who comes in the round in which it begins finds places as well.
         assert_eq!(handed_up(&shares, 2, 10), 10);
         shares.end_round();
-        assert_eq!(handed_up(&shares, 1, MOST), PLACES / 2);
+        assert_eq!(handed_up(&shares, 1, MOST), EACH);
     }
 
     #[test]
@@ -312,8 +324,8 @@ mod tests {
             let takes = |_: &u32| shares.take(&customer(1), at);
             (0..MOST).filter(takes).count() as u32
         };
-        assert_eq!(may_have(period), PLACES / 2);
-        assert_eq!(may_have(2 * period), PLACES / 2);
+        assert_eq!(may_have(period), EACH);
+        assert_eq!(may_have(2 * period), EACH);
         assert_eq!(may_have(4 * period), MOST / 2);
     }
 
@@ -356,7 +368,7 @@ mod tests {
     #[test]
     fn a_round_that_nobody_ends_ends_by_the_clock() {
         let shares = flooded();
-        assert_eq!(handed_up(&shares, 1, 1000), PLACES / 2);
+        assert_eq!(handed_up(&shares, 1, 1000), EACH);
         let later = 1 << LONGEST_ROUND_LOG2;
         assert_ne!(shares.round(later), shares.round(0));
         assert!(shares.take(&customer(1), later));
