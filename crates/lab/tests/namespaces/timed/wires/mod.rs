@@ -150,7 +150,7 @@ fn bare(game: &PingPong, pair: &Pair) -> [f64; 2] {
     let exchanges = game.play(pair).unwrap().exchanges;
     let ways = [
         |exchange: &Exchange| exchange.forth.sockets,
-        |exchange| exchange.back.sockets,
+        |exchange: &Exchange| exchange.back.sockets,
     ];
     ways.map(|way| least(exchanges.iter().map(way)))
 }
