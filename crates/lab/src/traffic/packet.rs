@@ -100,42 +100,44 @@ impl Packet {
     /// Returns the frame with this number, without FCS, from one Ethernet address to another. Frames of one form have
     /// one length.
     pub fn frame(&self, number: u32, to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
-        let mut payload = number.to_be_bytes().to_vec();
-        payload.resize(PAYLOAD, 0);
-        let mut frame = self.headers(PAYLOAD, sum(&payload), to, from);
-        frame.extend(payload);
+        let number = number.to_be_bytes();
+        let mut frame = self.headers(PAYLOAD, sum(&number), to, from);
+        let headers = frame.len();
+        frame.extend_from_slice(&number);
+        frame.resize(headers + PAYLOAD, 0);
         frame
     }
 
     /// Returns the headers of a frame whose payload has this length in octets and this sum of 16-bit words, from one
     /// Ethernet address to another.
     pub fn headers(&self, payload: usize, payload_sum: u32, to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
-        let mut datagram = Vec::with_capacity(UDP);
         let length = (UDP + payload) as u16;
-        for field in [self.ports.0, self.ports.1, length, 0] {
-            datagram.extend(field.to_be_bytes());
+        let mut headers = Vec::with_capacity(usize::from(self.form().headers()) + payload);
+        headers.extend_from_slice(&to);
+        headers.extend_from_slice(&from);
+        let kind = self.tunnel.unwrap_or(self.ends).kind();
+        headers.extend_from_slice(&kind.to_be_bytes());
+        if let Some(tunnel) = self.tunnel {
+            let inner = self.ends.header_length() + length;
+            tunnel.write_header(&mut headers, self.ends.protocol(), inner);
         }
+        self.ends.write_header(&mut headers, UDP_PROTOCOL, length);
         let pseudo = match self.ends {
             Ends::V4(source, destination) => sum(&source.octets()) + sum(&destination.octets()),
             Ends::V6(source, destination) => sum(&source.octets()) + sum(&destination.octets()),
         };
-        let total =
-            pseudo + u32::from(length) + u32::from(UDP_PROTOCOL) + sum(&datagram) + payload_sum;
+        let ports = u32::from(self.ports.0) + u32::from(self.ports.1);
+        // The length is in the pseudo-header and in the header.
+        let total = pseudo + ports + 2 * u32::from(length) + u32::from(UDP_PROTOCOL) + payload_sum;
         // A UDP checksum of zero means "none": all ones stand for it (RFC 768).
         let checksum = match !fold(total) {
             0 => 0xffff,
             other => other,
         };
-        datagram[6..8].copy_from_slice(&checksum.to_be_bytes());
-        let headers = self.ends.carry(UDP_PROTOCOL, datagram, payload as u16);
-        let (kind, headers) = match (self.tunnel, self.ends) {
-            (None, ends) => (ends.kind(), headers),
-            (Some(tunnel), ends) => (
-                tunnel.kind(),
-                tunnel.carry(ends.protocol(), headers, payload as u16),
-            ),
-        };
-        [&to, &from, &kind.to_be_bytes()[..], &headers].concat()
+        for field in [self.ports.0, self.ports.1, length, checksum] {
+            headers.extend_from_slice(&field.to_be_bytes());
+        }
+        headers
     }
 
     /// Returns the form of the packet.
@@ -182,31 +184,44 @@ impl Ends {
         }
     }
 
+    /// Returns the length of an IP header between them, in octets.
+    fn header_length(&self) -> u16 {
+        match self {
+            Self::V4(..) => 20,
+            Self::V6(..) => 40,
+        }
+    }
+
     /// Puts an IP header before other headers, which are followed by this many octets of payload.
-    pub(crate) fn carry(&self, protocol: u8, headers: Vec<u8>, payload: u16) -> Vec<u8> {
-        let length = headers.len() as u16 + payload;
+    pub(crate) fn carry(&self, protocol: u8, headers: &[u8], payload: u16) -> Vec<u8> {
         let mut packet = Vec::new();
+        self.write_header(&mut packet, protocol, headers.len() as u16 + payload);
+        packet.extend_from_slice(headers);
+        packet
+    }
+
+    /// Writes the IP header of a packet that carries so many octets of this protocol.
+    fn write_header(&self, packet: &mut Vec<u8>, protocol: u8, length: u16) {
+        let start = packet.len();
         match self {
             Self::V4(source, destination) => {
-                packet.extend([0x45, 0]);
-                packet.extend((20 + length).to_be_bytes());
+                packet.extend_from_slice(&[0x45, 0]);
+                packet.extend_from_slice(&(self.header_length() + length).to_be_bytes());
                 // Identification 0, DF set, checksum zero for now.
-                packet.extend([0, 0, 0x40, 0, TTL, protocol, 0, 0]);
-                packet.extend(source.octets());
-                packet.extend(destination.octets());
-                let checksum = !fold(sum(&packet));
-                packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+                packet.extend_from_slice(&[0, 0, 0x40, 0, TTL, protocol, 0, 0]);
+                packet.extend_from_slice(&source.octets());
+                packet.extend_from_slice(&destination.octets());
+                let checksum = !fold(sum(&packet[start..]));
+                packet[start + 10..start + 12].copy_from_slice(&checksum.to_be_bytes());
             }
             Self::V6(source, destination) => {
-                packet.extend([0x60, 0, 0, 0]);
-                packet.extend(length.to_be_bytes());
-                packet.extend([protocol, TTL]);
-                packet.extend(source.octets());
-                packet.extend(destination.octets());
+                packet.extend_from_slice(&[0x60, 0, 0, 0]);
+                packet.extend_from_slice(&length.to_be_bytes());
+                packet.extend_from_slice(&[protocol, TTL]);
+                packet.extend_from_slice(&source.octets());
+                packet.extend_from_slice(&destination.octets());
             }
         }
-        packet.extend(headers);
-        packet
     }
 }
 

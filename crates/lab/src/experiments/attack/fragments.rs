@@ -105,7 +105,7 @@ fn with_header(place: u16, identification: u32, payload: &[u8]) -> Vec<u8> {
     let mut headers = vec![UDP, 0];
     headers.extend(place.to_be_bytes());
     headers.extend(identification.to_be_bytes());
-    ends.carry(FRAGMENT, [&headers, payload].concat(), 0)
+    ends.carry(FRAGMENT, &[&headers, payload].concat(), 0)
 }
 
 #[cfg(test)]

@@ -100,7 +100,7 @@ fn forged(number: u64) -> Vec<u8> {
     let port = 1024 + (random.number() % 64_000) as u16;
     let quoted = packets::datagram(Ends::V4(outside, packets::NOWHERE), (port, 53), &[0; 18]);
     let message = [&PORT_UNREACHABLE[..], &[0; 6], &quoted].concat();
-    Ends::V4(router, outside).carry(ICMP, with_checksum(message), 0)
+    Ends::V4(router, outside).carry(ICMP, &with_checksum(message), 0)
 }
 
 /// Returns an ICMP message with its checksum (RFC 1071), for which it has zeros.

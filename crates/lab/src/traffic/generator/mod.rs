@@ -23,9 +23,7 @@ use aya::{
     programs::{ProgramError, Xdp},
 };
 use bytemuck::Zeroable as _;
-use isthmus_abi::lab::generator::{
-    self as abi, Configuration, Differences, FINE, Frame, Places, Progress,
-};
+use isthmus_abi::lab::generator::{self as abi, Configuration, Differences, FINE, Frame, Progress};
 use isthmus_engine::bpf::Plain;
 
 use crate::{
@@ -97,25 +95,29 @@ struct Live<'a> {
     runner: &'a Runner,
 }
 
-/// The frames in the program's map.
+/// The frames in the program's maps.
 struct Frames {
     whole: Array<MapData, Frame>,
     differences: Array<MapData, Differences>,
-    /// Where they differ, if they are many.
-    places: Option<Places>,
+    /// The differences of all frames in the stream's sequence, if they are many.
+    many: Option<Vec<Differences>>,
 }
 
 impl Frames {
-    /// Writes a frame.
-    fn set(&mut self, place: u32, words: Frame) -> std::result::Result<(), MapError> {
-        let Some(places) = self.places else {
-            return self.whole.set(place, words, 0);
+    /// Puts a frame of the stream, by its number there, at a place.
+    fn set(
+        &mut self,
+        place: u32,
+        stream: &Stream,
+        number: usize,
+    ) -> std::result::Result<(), MapError> {
+        let Some(many) = &self.many else {
+            return self.whole.set(place, stream.words(number), 0);
         };
         if place == 0 {
-            self.whole.set(0, words, 0)?;
+            self.whole.set(0, stream.words(number), 0)?;
         }
-        let differences = places.map(|place| words[usize::from(place)]);
-        self.differences.set(place, differences, 0)
+        self.differences.set(place, many[number], 0)
     }
 }
 
@@ -148,13 +150,13 @@ impl Generator {
             stream: stream.in_tag(),
         };
         let mut loader = EbpfLoader::new();
-        let places = if stream.are_many() {
+        let many = if stream.are_many() {
             let too_many = || bpf(abi::DIFFERENCES, "the frames differ in too many places");
-            Some(stream.places().ok_or_else(too_many)?)
+            Some(stream.differences().ok_or_else(too_many)?)
         } else {
             None
         };
-        let map = if let Some(places) = &places {
+        let map = if let Some((places, _)) = &many {
             loader.override_global(abi::PLACES, places, true);
             abi::DIFFERENCES
         } else {
@@ -170,7 +172,7 @@ impl Generator {
             frames: Frames {
                 whole: programs::array(&mut object, abi::FRAMES)?,
                 differences: programs::array(&mut object, abi::DIFFERENCES)?,
-                places,
+                many: many.map(|(_, differences)| differences),
             },
             controls: Controls {
                 target,
@@ -193,9 +195,8 @@ impl Generator {
     /// Sends the same frames in another order, from the beginning.
     pub fn set_order(&mut self, order: Order) -> Result<()> {
         for (place, number) in self.stream.numbers(order).into_iter().enumerate() {
-            let words = self.stream.words(number as usize);
             self.frames
-                .set(place as u32, words)
+                .set(place as u32, &self.stream, number as usize)
                 .map_err(|problem| bpf(abi::FRAMES, problem))?;
         }
         self.rewind()?;

@@ -6,7 +6,7 @@ use crate::{
 };
 
 use isthmus_abi::lab::{
-    generator::{Frame, Places, ROOM, VARYING},
+    generator::{Differences, Frame, Places, ROOM, VARYING},
     tag::{LENGTH, MAGIC},
 };
 
@@ -113,23 +113,29 @@ impl Stream {
         words
     }
 
-    /// The places of the words that are not the same in all frames; more than once if they are few.
-    /// `None` if there are too many of them.
-    pub(super) fn places(&self) -> Option<Places> {
-        let first = self.words(0);
-        let mut differs = [false; ROOM];
-        for number in 1..self.packets.len() {
-            for ((differs, word), first) in differs.iter_mut().zip(self.words(number)).zip(first) {
-                *differs |= word != first;
+    /// Returns the places of the words that are not the same in all frames, more than once if they are few, and each frame's
+    /// words there; `None` if there are too many of them.
+    pub(super) fn differences(&self) -> Option<(Places, Vec<Differences>)> {
+        let frames: Vec<_> = (0..self.packets.len())
+            .map(|number| self.words(number))
+            .collect();
+        let mut differs = [0; ROOM];
+        for frame in &frames {
+            for ((differs, word), first) in differs.iter_mut().zip(frame).zip(frames[0]) {
+                *differs |= word ^ first;
             }
         }
-        let mut places = (0..ROOM as u8).filter(|place| differs[usize::from(*place)]);
+        let mut places = (0..ROOM as u8).filter(|place| differs[usize::from(*place)] != 0);
         let mut last = 0;
         let all = [(); VARYING].map(|()| {
             last = places.next().unwrap_or(last);
             last
         });
-        places.next().is_none().then_some(all)
+        if places.next().is_some() {
+            return None;
+        }
+        let there = |frame: &Frame| all.map(|place| frame[usize::from(place)]);
+        Some((all, frames.iter().map(there).collect()))
     }
 
     /// Returns the numbers of the frames in an order.
@@ -191,8 +197,14 @@ mod tests {
         assert_eq!(more.program(), "vary4");
         // The checksum of the header; the lower half of the destination; the UDP checksum and the number of
         // the frame, which has the upper half of the last word.
-        assert_eq!(more.places(), Some([6, 8, 10, 11, 11, 11, 11, 11]));
+        let (places, differences) = more.differences().unwrap();
+        assert_eq!(places, [6, 8, 10, 11, 11, 11, 11, 11]);
         let (first, words) = (more.words(0), more.words(4999));
+        assert_eq!(differences.len(), 5000);
+        assert_eq!(
+            differences[4999],
+            places.map(|place| words[usize::from(place)])
+        );
         let same = |place: usize| first[place] == words[place];
         assert!((0..ROOM).all(|place| same(place) || [6, 8, 10, 11].contains(&place)));
 
@@ -200,7 +212,7 @@ mod tests {
             let address = Ipv6Addr::from_bits((u128::from(n) * u128::from(u64::MAX)) << 32);
             Packet::new(Ends::V6(address, address), (n as u16, n as u16))
         });
-        assert_eq!(mixed.places(), None);
+        assert!(mixed.differences().is_none());
     }
 
     #[test]
