@@ -303,6 +303,25 @@ mod tests {
     }
 
     #[test]
+    fn strangers_have_half_of_their_places_in_a_flood() {
+        let places = Queue::Fragments.places();
+        let handed_up = |shares: &Shares<Lines>, number| {
+            let customer = Customer {
+                queue: Queue::Fragments,
+                words: [number, 0],
+            };
+            (0..1000).filter(|_| shares.take(&customer, 0)).count() as u32
+        };
+        let shares = shares();
+        handed_up(&shares, 0);
+        for _ in 0..2 {
+            shares.end_round();
+            assert_eq!(handed_up(&shares, 1), places / 2);
+            assert_eq!(handed_up(&shares, 2), places / 4);
+        }
+    }
+
+    #[test]
     fn a_burst_is_no_flood_and_a_flood_has_one() {
         let shares = shares();
         for _ in 0..3 {

@@ -88,7 +88,7 @@ fn server(net: &Net, node: &str, address: &str, folder: &str, age: &str) -> Proc
     let mut python = net.command(node, "/usr/bin/python3");
     python.args(["-c", SERVER, address, folder, age]);
     let at = SocketAddr::new(address.parse().unwrap(), 21);
-    net.server(node, &mut python, &at.to_string())
+    net.server(node, &mut python, at)
 }
 
 /// Whether all that is needed is there. Prints the reason if not.

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use isthmus_lab::network::process;
+use isthmus_lab::network::process::{self, Process};
 
 use crate::gateway::Gateway;
 use crate::heal::soon;
@@ -185,18 +185,8 @@ fn a_real_gateway_has_the_metrics_that_prometheus_likes() {
     assert!(gateway.stop().success());
 }
 
-/// A Prometheus that is killed on drop.
-struct Prometheus(std::process::Child);
-
-impl Drop for Prometheus {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Starts Prometheus beside the gateway, with the rules of the packaging; `None` if it is not installed.
-fn prometheus(site: &Site) -> Option<Prometheus> {
+fn prometheus(site: &Site) -> Option<Process> {
     if let Err(reason) = process::require("prometheus", "prometheus") {
         eprintln!("skipped: {reason}");
         return None;
@@ -211,7 +201,6 @@ fn prometheus(site: &Site) -> Option<Prometheus> {
     );
     let file = site.path("prometheus.yml");
     std::fs::write(&file, configuration).unwrap();
-    let log = std::fs::File::create(site.path("prometheus.log")).unwrap();
     let mut command = site.net.command("gateway", "prometheus");
     command
         .arg(format!("--config.file={}", file.display()))
@@ -219,10 +208,9 @@ fn prometheus(site: &Site) -> Option<Prometheus> {
             "--storage.tsdb.path={}",
             site.path("prometheus").display()
         ))
-        .arg("--web.listen-address=127.0.0.1:9090")
-        .stderr(log)
-        .stdout(Stdio::null());
-    Some(Prometheus(command.spawn().unwrap()))
+        .arg("--web.listen-address=127.0.0.1:9090");
+    let at = "127.0.0.1:9090".parse().unwrap();
+    Some(site.net.server("gateway", &mut command, at))
 }
 
 /// The answer of Prometheus.
@@ -239,10 +227,10 @@ fn a_real_prometheus_watches_a_gateway() {
     let Some((site, gateway)) = watched(PLAT) else {
         return;
     };
-    let Some(_prometheus) = prometheus(&site) else {
+    let Some(prometheus) = prometheus(&site) else {
         return;
     };
-    let said = || std::fs::read_to_string(site.path("prometheus.log")).unwrap_or_default();
+    let said = || std::fs::read_to_string(prometheus.log()).unwrap_or_default();
     let begun = Instant::now();
     let entries = loop {
         let answer = asked(&site, "query?query=isthmus_table_limit");

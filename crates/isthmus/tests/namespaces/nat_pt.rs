@@ -62,7 +62,7 @@ fn name_server(net: &Net, node: &str, address: &str, host: &str) -> Process {
     dnsmasq.arg(format!("--listen-address={address}"));
     dnsmasq.arg(format!("--host-record={host}"));
     let at = SocketAddr::new(address.parse().unwrap(), 53);
-    net.server(node, &mut dnsmasq, &at.to_string())
+    net.server(node, &mut dnsmasq, at)
 }
 
 fn answers(links: &str) {

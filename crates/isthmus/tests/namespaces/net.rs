@@ -66,12 +66,11 @@ impl Net {
     }
 
     /// Starts a server on a node, by a command that runs there, and waits until it accepts connections.
-    pub(crate) fn server(&self, node: &str, command: &mut Command, at: &str) -> Process {
+    pub(crate) fn server(&self, node: &str, command: &mut Command, at: SocketAddr) -> Process {
         let name = command.get_program().to_string_lossy().into_owned();
         let mut server = Process::start(&name, command).unwrap();
-        let at: SocketAddr = at.parse().unwrap();
         let accepts = || inside(self.node(node), || TcpStream::connect(at)).is_ok();
-        server.wait_until(Duration::from_secs(20), accepts).unwrap();
+        server.wait_until(Duration::from_secs(60), accepts).unwrap();
         server
     }
 

@@ -70,7 +70,8 @@ fn resolver(site: &Site) -> Process {
         "--address=/trap.example/192.0.2.1",
         "--address=/loop.example/127.0.0.1",
     ]);
-    site.net.server("server", &mut dnsmasq, "192.0.2.2:53")
+    site.net
+        .server("server", &mut dnsmasq, "192.0.2.2:53".parse().unwrap())
 }
 
 /// A server of TLS with a certificate that nobody has signed.
@@ -95,7 +96,7 @@ fn tls(site: &Site, at: &str) -> Process {
     let mut openssl = site.net.command("server", "openssl");
     openssl.args(["s_server", "-quiet", "-www", "-accept", at]);
     openssl.arg("-key").arg(&key).arg("-cert").arg(&certificate);
-    site.net.server("server", &mut openssl, at)
+    site.net.server("server", &mut openssl, at.parse().unwrap())
 }
 
 /// Answers every request in the server's namespace with its first line and the client's address.

@@ -72,7 +72,7 @@ impl Counted {
 
 /// The name of the rows of the steps of a translation, each of which has a name of its own.
 const STEPS: &str = "steps";
-/// Programs of tests are not optimised: what is ours in user space is counted as it is released.
+/// Programs of tests are not optimised as a release is: what is ours in user space is counted as it is released.
 const IS_RELEASED: bool = !cfg!(debug_assertions);
 
 /// Returns the names of all rows.
