@@ -14,6 +14,7 @@ use self::instances::{
     AFTR, B4, CLAT, FOUR_IN_SIX, LWAFTR, LWB4, MAP_E_BR, MAP_E_CE, MAP_T_BR, MAP_T_CE, NAT44,
     ROOMY_CLAT, SIX_IN_FOUR, SIX_RD_BR, SIX_RD_CE, SIX_TO_FOUR, SOFTWIRES, psid, softwire,
 };
+use super::packets::OPENED;
 use crate::{
     LabError, Result,
     network::{
@@ -315,13 +316,13 @@ impl Crossing {
     }
 }
 
-/// Returns the path of a CLAT in XDP, where each of the first 100,000 frames beyond those of the check opens a session. A
+/// Returns the path of a CLAT in XDP, where each of the first [`OPENED`] frames beyond those of the check opens a session. A
 /// thousand sessions have a port: it has one address, whose ports would soon be hard to find.
 pub(super) fn opening() -> Result<Path> {
     let clat = Isthmus::new(Engine::Xdp, Mechanism::Other(ROOMY_CLAT));
     let load = Load {
         side: Six,
-        packets: (0..100_000)
+        packets: (0..OPENED)
             .map(|n| out(V4(HOST6_AS_IPV4, site(n % 1000)), n / 1000))
             .collect(),
         arrives: Form::V6,
@@ -329,15 +330,13 @@ pub(super) fn opening() -> Result<Path> {
     Path::build(&clat, &load)
 }
 
-/// Returns the path of an AFTR in XDP, where each of the first 100,000 frames beyond those of the check opens a session of
+/// Returns the path of an AFTR in XDP, where each of the first [`OPENED`] frames beyond those of the check opens a session of
 /// one of a thousand softwires.
 pub(super) fn opening_in_softwires() -> Result<Path> {
     let aftr = Isthmus::new(Engine::Xdp, Mechanism::Other(AFTR));
     let load = Load {
         side: Six,
-        packets: (0..100_000)
-            .map(|n| behind_b4(n % 1000, n / 1000))
-            .collect(),
+        packets: (0..OPENED).map(|n| behind_b4(n % 1000, n / 1000)).collect(),
         arrives: Form::V4,
     };
     Path::build(&aftr, &load)
