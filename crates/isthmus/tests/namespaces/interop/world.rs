@@ -7,10 +7,12 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 
 use isthmus_lab::network::device::Started;
 use isthmus_lab::network::netns::Namespace;
+use isthmus_lab::network::process;
 use isthmus_lab::network::topology::{
     End as Plug, Link, Neighbours, Node, Offloads, Role, Topology,
 };
@@ -159,6 +161,8 @@ impl World {
     /// Removes the setup of a pair, and the path MTUs that hosts and routers have learnt.
     fn clear(&self) -> isthmus_lab::Result<()> {
         let (ours, theirs) = (&self.ours, &self.theirs);
+        // One shell for all: an emulated machine takes long to start a process, and longest from one as large as this.
+        let mut script = String::from("set -e\n");
         for (node, links) in [
             (&ours.gateway, &["toh", "tok"][..]),
             (&ours.host, &["eth0"]),
@@ -171,9 +175,11 @@ impl World {
                 lines += &format!("addr flush dev {link} scope global\n");
             }
             for family in ["-4", "-6"] {
-                node.script(&format!("ip {family} -batch - <<END\n{lines}END"))?;
+                let name = node.name();
+                script += &format!("ip -n {name} {family} -batch - <<END\n{lines}END\n");
             }
         }
+        process::run(Command::new("sh").args(["-c", &script]))?;
         // The first time there is nothing, and a machine without nft has no rules.
         theirs
             .gateway
