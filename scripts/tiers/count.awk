@@ -12,6 +12,9 @@ FILENAME ~ /known-failing/ {
 }
 
 /^test result: / { passed += $4; failed += $6 }
+# What somebody wants to know of tests that were stopped.
+/^test .* has been running for over / { running[$2] }
+/^test .* \.\.\. (ok|FAILED)$/ { delete running[$2] }
 /^test .* \.\.\. FAILED$/ { failures[++n] = $2 }
 # Why it failed: the lines of its panic, of which a reader of the sum needs the beginning.
 /^---- .* stdout ----$/ { heading = $2; inside = 0 }
@@ -60,5 +63,8 @@ END {
     for (reason in ignored) print "skipped", ignored[reason], reason
     for (i = 1; i <= n; i++) print "failed 1", failures[i] (failures[i] in because ? ":" because[failures[i]] : "")
     if (failed > n) print "failed", failed - n, "see the log"
-    if (status != 0 && failed == 0) print "failed 1 the tests ended with status", status
+    if (status != 0 && failed == 0) {
+        for (name in running) unfinished = unfinished "; not finished: " name
+        print "failed 1 the tests ended with status " status unfinished
+    }
 }
