@@ -32,7 +32,7 @@ fn types(object: &[u8]) -> Option<Range<usize>> {
     Some(offset as usize..(offset + length) as usize)
 }
 
-/// Takes the numbers of lines of source from a section `.BTF.ext`, of which only a verifier's log tells. They are a fifth of an
+/// Takes the numbers of lines of source from a section `.BTF.ext`, of which only a verifier's log tells. They are two fifths of an
 /// object, and aya copies all lines of a section for each function in it: two thirds of its work on an object.
 ///
 /// The header is that of the kernel's `Documentation/bpf/btf.rst`: its own length, then offsets and lengths of what follows
