@@ -94,6 +94,21 @@ fn every_map_is_kept_for_the_next_process() {
     assert_eq!(named, BTreeSet::from(super::kept::MAPS));
 }
 
+/// Without types, Linux 6.1 takes no function for global. The build script takes the lines out.
+#[test]
+fn functions_have_types_and_no_lines() {
+    let object = object();
+    assert!(!object.functions.is_empty());
+    for function in object.functions.values() {
+        assert!(
+            !function.func_info.func_info.is_empty(),
+            "{}",
+            function.name
+        );
+        assert!(function.line_info.line_info.is_empty(), "{}", function.name);
+    }
+}
+
 /// A closure's argument may be a pattern, which has no name. Linux 6.1 refuses types with such a function, and then takes no
 /// function for global: it follows each from every call, until that is too much.
 #[test]
