@@ -117,7 +117,7 @@ pub(super) fn compare(mut path: Path, mut other: Path, effort: &Effort) -> Resul
     )
 }
 
-/// Sessions that a count of their openings has: more than five counts open. An emulated machine takes as long to load their
+/// Sessions that a row of their openings has: as many as four counts open. An emulated machine takes as long to load their
 /// frames and to clear tables for them as to count.
 pub(super) const OPENED: u32 = 100_000;
 /// Sessions of the large runs.
