@@ -174,8 +174,8 @@ impl World {
             for link in links {
                 lines += &format!("addr flush dev {link} scope global\n");
             }
+            let name = node.name();
             for family in ["-4", "-6"] {
-                let name = node.name();
                 script += &format!("ip -n {name} {family} -batch - <<END\n{lines}END\n");
             }
         }
