@@ -12,7 +12,7 @@ FILENAME ~ /known-failing/ {
 }
 
 /^test result: / { passed += $4; failed += $6 }
-# What somebody wants to know of tests that were stopped.
+# Tests that were stopped before they had finished.
 /^test .* has been running for over / { running[$2] }
 /^test .* \.\.\. (ok|FAILED)$/ { delete running[$2] }
 /^test .* \.\.\. FAILED$/ { failures[++n] = $2 }
