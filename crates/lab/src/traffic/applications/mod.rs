@@ -1,10 +1,11 @@
 //! Applications between two hosts: which of them work through a mechanism, and why the others do not.
 //!
 //! Paper 002 tried the programs that people use. Here each kind has a stand-in that behaves the same everywhere: real
-//! clients (`curl`, `dig`, `ping`, `traceroute`, `iperf3`) use real servers, and where there is no such client,
+//! clients (`curl`, `dig`, `ping`, `traceroute`) use real servers, and where there is no such client,
 //! sockets stand in for it. All run at once. A failure is known within a second.
 
 pub mod everyday;
+mod flow;
 mod ftp;
 mod limits;
 mod servers;
@@ -20,17 +21,26 @@ use std::{
 
 use crate::{
     LabError, Result,
-    network::{cores::TESTER_CPU, netns::Namespace, plan, process, threads::join},
+    network::{netns::Namespace, plan, process, threads::join},
     traffic::{
         services::{self, PAGE, WEB_NAME},
-        tools::{self, Direction, Traffic, Until},
+        tools,
     },
 };
+use flow::Flow;
 use limits::PATIENCE;
 use servers::{FILE, Servers};
 
-/// The share of lost datagrams that a call tolerates, in percent.
-const LOST: f64 = 5.0;
+/// The port of a call.
+const RTP: u16 = 5004;
+/// A second of speech: 20 ms of G.711 in each datagram (RFC 3551 section 4.5.14), and 12 octets of RTP.
+const SPEECH: Flow = Flow {
+    rate: 50,
+    size: 172,
+    count: 50,
+};
+/// The share of lost datagrams that a call tolerates.
+const LOST: f64 = 0.05;
 
 /// The two hosts of an application.
 #[derive(Debug, Clone, Copy)]
@@ -128,6 +138,11 @@ pub fn try_all(call: &Call<'_>) -> Result<Vec<Tried>> {
         serving.end()?;
         tried.into_iter().collect()
     })
+}
+
+/// Returns the failure of an application for this reason.
+fn fails<T>(why: impl Into<String>) -> std::result::Result<T, Trouble> {
+    Err(Trouble::Fails(why.into()))
 }
 
 /// Formats an address for a URL.
@@ -237,21 +252,20 @@ fn upload(call: &Call<'_>, servers: &Servers) -> std::result::Result<(), Trouble
     Ok(())
 }
 
-/// Sends datagrams of a telephone call's size and rate.
+/// Makes a telephone call. A socket can hold all that comes, so that a host that is slow to read loses nothing.
 fn voice(call: &Call<'_>) -> std::result::Result<(), Trouble> {
-    let traffic = Traffic::Udp {
-        megabits: 1,
-        payload: 160,
+    let [near, far] = [(call.client, call.own[0]), (call.server, call.own[1])]
+        .map(|(node, own)| flow::open(node, (own, RTP).into()));
+    let (near, far, to) = (near?, far?, SocketAddr::new(call.target, RTP));
+    let Some(caller) = flow::greet([&near, &far], to) else {
+        return fails("the server does not hear the caller");
     };
-    let server = call.target.to_string();
-    let (up, length) = (Direction::Upload, Until::Blocks(200));
-    let lost = tools::iperf(call.client, TESTER_CPU, &server, traffic, up, length)?.lost_percent;
-    if lost <= LOST {
+    let spoken = flow::exchange(SPEECH, [(&near, to), (&far, caller)])?;
+    if spoken.lost() <= LOST {
         return Ok(());
     }
-    Err(Trouble::Fails(format!(
-        "{lost:.0} % of datagrams were lost"
-    )))
+    let lost = 100.0 * spoken.lost();
+    fails(format!("{lost:.0} % of datagrams were lost"))
 }
 
 /// Fetches the page by FTP. `way` selects who connects for the transfer: the client as a rule, or the server.

@@ -12,14 +12,8 @@ use tempfile::TempDir;
 use super::ftp;
 use crate::{
     LabError, Result,
-    network::{
-        cores::TESTER_CPU,
-        leftovers,
-        netns::Namespace,
-        process::{self, Process},
-        threads::join,
-    },
-    traffic::services::{self, Dns, Files, PAGE, WEB_NAME},
+    network::{leftovers, netns::Namespace, process, threads::join},
+    traffic::services::{Dns, Files, PAGE, WEB_NAME},
 };
 
 /// The size of the file, in octets: more than all buffers on the path hold.
@@ -29,7 +23,6 @@ pub(super) const FILE: usize = 1_000_000;
 pub(super) struct Servers {
     _web: Files,
     _dns: Dns,
-    _voice: Process,
     ftp: ftp::Server,
     /// The directory of the certificate, its key, and the uploaded file.
     folder: TempDir,
@@ -42,16 +35,14 @@ impl Servers {
         let file = folder.path().join("file");
         leftovers::write(&file, vec![b'.'; FILE])?;
         let keys = certificate(folder.path())?;
-        let (web, dns, voice) = thread::scope(|scope| {
+        let (web, dns) = thread::scope(|scope| {
             let dns = scope.spawn(|| Dns::start(node, address));
-            let voice = scope.spawn(|| services::start_iperf(node, TESTER_CPU));
             let web = Files::serve_securely(node, &[FILE], PAGE, &keys);
-            (web, join(dns), join(voice))
+            (web, join(dns))
         });
         Ok(Self {
             _web: web?,
             _dns: dns?,
-            _voice: voice?,
             ftp: node.enter(|| ftp::Server::listen((address, ftp::PORT).into()))?,
             folder,
         })

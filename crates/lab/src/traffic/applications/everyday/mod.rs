@@ -5,7 +5,6 @@
 //! the mechanism.
 
 mod call;
-mod flow;
 mod mail;
 mod office;
 mod play;
@@ -15,7 +14,8 @@ mod web;
 
 use std::{thread, time::Duration};
 
-use super::{Call, Trouble, WithoutIpv4};
+pub use super::flow::Stream;
+use super::{Call, Trouble, WithoutIpv4, fails, flow};
 use crate::{
     LabError, Result,
     error::ProcessProblem,
@@ -24,7 +24,7 @@ use crate::{
         threads::join,
     },
 };
-pub use verdict::{Seen, Stream, Verdict};
+pub use verdict::{Seen, Verdict};
 
 /// An application, or several that have their servers in common.
 struct Application {
@@ -150,11 +150,6 @@ impl Application {
         };
         outcomes.unwrap_or_else(|trouble| vec![Outcome::from(trouble); self.names.len()])
     }
-}
-
-/// Returns the failure of an application for this reason.
-fn fails<T>(why: impl Into<String>) -> std::result::Result<T, Trouble> {
-    Err(Trouble::Fails(why.into()))
 }
 
 /// Waits until something happens that a process depends on the network for. Else the application fails, for this reason.

@@ -3,10 +3,7 @@
 //! The games that paper 002 played have no program without a screen. Sockets send what they send; the server knows the
 //! player by the address of its first datagram, as game servers do.
 
-use std::{
-    net::{SocketAddr, UdpSocket},
-    time::Duration,
-};
+use std::net::SocketAddr;
 
 use super::{
     Application, Call, Trouble, fails,
@@ -29,34 +26,14 @@ const FLOW: Flow = Flow {
     size: 120,
     count: 300,
 };
-/// The number of greetings; the first ones may be lost while neighbours are resolved.
-const GREETINGS: usize = 10;
 
-fn game(call: &Call<'_>) -> std::result::Result<super::Stream, Trouble> {
+fn game(call: &Call<'_>) -> std::result::Result<flow::Stream, Trouble> {
     let [client, server] = call.own;
     let near = flow::open(call.client, (client, PLAYER).into())?;
     let far = flow::open(call.server, (server, SERVER).into())?;
     let to = SocketAddr::new(call.target, SERVER);
-    let Some(player) = greet([&near, &far], to) else {
+    let Some(player) = flow::greet([&near, &far], to) else {
         return fails("the server does not hear the player");
     };
     flow::exchange(FLOW, [(&near, to), (&far, player)])
-}
-
-/// Returns where the server sees the player.
-pub(super) fn greet([near, far]: [&UdpSocket; 2], to: SocketAddr) -> Option<SocketAddr> {
-    let mut heard = [0; 16];
-    for _ in 0..GREETINGS {
-        // It may be refused while there is no route yet.
-        if near.send_to(b"hello", to).is_err() {
-            std::thread::sleep(Duration::from_millis(100));
-            continue;
-        }
-        if let Ok((length, from)) = far.recv_from(&mut heard)
-            && &heard[..length] == b"hello"
-        {
-            return Some(from);
-        }
-    }
-    None
 }

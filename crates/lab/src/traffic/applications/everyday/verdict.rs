@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Outcome;
+use super::{Outcome, Stream};
 
 /// The share of packets of a stream that may be lost, where nearly none is lost natively.
 const LOST: f64 = 0.02;
@@ -41,23 +41,6 @@ pub struct Seen {
     pub beginnings: Vec<Duration>,
     /// The stream of packets, if there is one.
     pub stream: Option<Stream>,
-}
-
-/// A stream of packets at a steady rate.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stream {
-    /// The number of packets sent.
-    pub sent: u32,
-    /// The number that arrived.
-    pub came: u32,
-    /// The time by which one packet in a hundred is later than the earliest, or more.
-    pub late: Duration,
-}
-
-impl Stream {
-    fn lost(&self) -> f64 {
-        1.0 - f64::from(self.came) / f64::from(self.sent.max(1))
-    }
 }
 
 impl From<()> for Seen {

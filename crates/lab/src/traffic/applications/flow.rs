@@ -6,15 +6,38 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Stream, Trouble, fails, join};
-use crate::{LabError, network::netns::Namespace};
+use super::{Trouble, fails};
+use crate::{
+    LabError,
+    network::{netns::Namespace, threads::join},
+};
 
 /// The octets of number and time.
 const HEAD: usize = 12;
 /// The time that the last datagrams may take.
 const END: Duration = Duration::from_millis(500);
+/// The number of greetings; the first ones may be lost while neighbours are resolved.
+const GREETINGS: usize = 10;
 /// The share of datagrams that are later than [`Stream::late`].
 const LATEST: usize = 100;
+
+/// A stream of packets at a steady rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stream {
+    /// The number of packets sent.
+    pub sent: u32,
+    /// The number that arrived.
+    pub came: u32,
+    /// The time by which one packet in a hundred is later than the earliest, or more.
+    pub late: Duration,
+}
+
+impl Stream {
+    /// Returns the share that was lost, 0.0 to 1.0.
+    pub fn lost(&self) -> f64 {
+        1.0 - f64::from(self.came) / f64::from(self.sent.max(1))
+    }
+}
 
 /// The flow from either host.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +62,24 @@ pub(super) fn open(node: &Namespace, address: SocketAddr) -> crate::Result<UdpSo
         socket.set_read_timeout(Some(END)).map_err(problem)?;
         Ok(socket)
     })
+}
+
+/// Sends a greeting from `near`. Returns where `far` sees its sender.
+pub(super) fn greet([near, far]: [&UdpSocket; 2], to: SocketAddr) -> Option<SocketAddr> {
+    let mut heard = [0; 16];
+    for _ in 0..GREETINGS {
+        // It may be refused while there is no route yet.
+        if near.send_to(b"hello", to).is_err() {
+            thread::sleep(Duration::from_millis(100));
+            continue;
+        }
+        if let Ok((length, from)) = far.recv_from(&mut heard)
+            && &heard[..length] == b"hello"
+        {
+            return Some(from);
+        }
+    }
+    None
 }
 
 /// Sends the flow from both sockets to where each knows the other. Returns what came there and back together.
