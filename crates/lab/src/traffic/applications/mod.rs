@@ -27,14 +27,13 @@ use crate::{
         tools,
     },
 };
-use flow::Flow;
 use limits::PATIENCE;
 use servers::{FILE, Servers};
 
 /// The port of a call.
 const RTP: u16 = 5004;
 /// A second of speech: 20 ms of G.711 in each datagram (RFC 3551 section 4.5.14), and 12 octets of RTP.
-const SPEECH: Flow = Flow {
+const SPEECH: flow::Flow = flow::Flow {
     rate: 50,
     size: 172,
     count: 50,
