@@ -107,7 +107,7 @@ macro_rules! programs {
         fn open_for(raw: *mut $raw, packets: Opens) -> $action {
             let context = Context::new(raw);
             let vlan = resume(&context);
-            if crate::link::is_outside(ingress(&context, vlan)) != 0 {
+            if is_outside(&context, vlan) {
                 maps::count(Counter::NotInside);
                 return finish(&context, Device::DROP, vlan);
             }

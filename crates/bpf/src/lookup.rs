@@ -7,10 +7,11 @@ use core::ptr;
 use isthmus_core::address::eam::{self, EamTable, MappedV4};
 use isthmus_core::address::softwire::{self, B4Key, SoftwireTable};
 use isthmus_core::address::{V4, V6};
+use isthmus_core::mechanism::siit::Siit;
 use isthmus_core::table::Place;
 use isthmus_core::word::Word;
 
-use crate::maps::Rules;
+use crate::maps::{self, Rules};
 
 /// The result of a search that found nothing.
 pub(crate) const NOTHING: u64 = u64::MAX;
@@ -30,11 +31,20 @@ fn answer(place: Option<Place>) -> u64 {
     place.map_or(NOTHING, |Place(number)| u64::from(number))
 }
 
+/// Whether explicit mappings may be configured: the verifier need not look at long searches in none.
+#[inline(always)]
+fn has_mappings() -> bool {
+    maps::takes::<{ Siit::NUMBER }>()
+}
+
 /// Finds the explicit mapping of an IPv4 address, in network order; the table comes from [`at`]. The
 /// caller has checked the bounds of the table.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v4(at: u64, v4_lengths: u64, address: u32) -> u64 {
+    if !has_mappings() {
+        return NOTHING;
+    }
     let table = EamTable {
         v4_lengths,
         ..table(at)
@@ -101,6 +111,9 @@ pub extern "C" fn eam_v6_longest(at: u64, short: u64, long: u64, high: u64, low:
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn eam_v6_among(at: u64, lengths: u64, least: u8, high: u64, low: u64) -> u64 {
+    if !has_mappings() {
+        return NOTHING;
+    }
     answer(eam::longest(lengths, least, |length| {
         number(eam_v6_probe(at, high, low, length)).map(Place)
     }))

@@ -20,6 +20,7 @@ mod route;
 mod services;
 mod skb;
 mod stage;
+mod sum;
 mod tc;
 mod xdp;
 

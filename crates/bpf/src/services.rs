@@ -183,6 +183,11 @@ impl<S: Effort, E: Egress, L: LastSearch> Host for Services<S, E, L> {
     }
 
     #[inline(always)]
+    fn has<const MECHANISM: usize>() -> bool {
+        maps::takes::<MECHANISM>()
+    }
+
+    #[inline(always)]
     fn obscure<const N: usize>(&self, words: [u64; N]) -> [u64; N] {
         let zero = self.kept().map_or(0, Kept::zero);
         words.map(|word| word ^ zero)

@@ -3,7 +3,8 @@
 use aya_ebpf::EbpfContext as _;
 use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::helpers::{
-    bpf_l4_csum_replace, bpf_skb_adjust_room, bpf_skb_change_proto, bpf_skb_pull_data,
+    bpf_l4_csum_replace, bpf_skb_adjust_room, bpf_skb_change_proto, bpf_skb_load_bytes,
+    bpf_skb_pull_data,
 };
 use aya_ebpf::programs::TcContext;
 use isthmus_core::checksum::{Change, ChecksumKind, Delta, Field, Sum};
@@ -11,7 +12,8 @@ use isthmus_core::packet::{Abilities, Family, NoRoom, Packet, Truncated};
 use isthmus_core::word::Word;
 
 use crate::ethernet;
-use crate::linear::{Linear, sum_of};
+use crate::linear::Linear;
+use crate::sum::{self, sum_of};
 
 /// Bytes that are made linear: Ethernet, IPv6, a fragment header and TCP with room to spare.
 const LINEAR: u32 = 128;
@@ -40,24 +42,11 @@ impl<'a> Skb<'a> {
     /// program that writes.
     #[inline(always)]
     pub(crate) fn linearise(&self) {
-        self.linearise_to(LINEAR);
-    }
-
-    /// Makes as many bytes linear, or all there are.
-    #[inline(always)]
-    fn linearise_to(&self, length: u32) {
-        let length = self.context.len().min(length);
+        let length = self.context.len().min(LINEAR);
         if self.context.data_end() - self.context.data() < length as usize {
             // SAFETY: the context is that of this run. A failure shows in the next access.
             let _ = unsafe { bpf_skb_pull_data(self.context.as_ptr().cast(), length) };
         }
-    }
-
-    /// [`Linear::summed`], of bytes that need not be linear yet.
-    #[inline(always)]
-    fn summed(&self, at: usize, length: usize) -> i32 {
-        self.linearise_to((ethernet::HEADER + at + length) as u32);
-        Linear::summed(self, at, length)
     }
 
     #[inline(always)]
@@ -125,11 +114,15 @@ pub extern "C" fn skb_replace_front(
     0
 }
 
-/// The sum of bytes of a packet; see [`Skb::summed`]. A global function: the verifier looks at it once.
+/// The sum of bytes of a packet; see [`sum::folded`]. A global function: the verifier looks at it once.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn tc_sum(context: *mut __sk_buff, at: u32, length: u32) -> i32 {
-    Skb::new(&TcContext::new(context)).summed(at as usize, length as usize)
+    let at = at + ethernet::HEADER as u32;
+    // SAFETY: the context is that of this program's run, and `folded` has room.
+    sum::folded(length, |to, length| unsafe {
+        bpf_skb_load_bytes(context.cast(), at, to, length)
+    })
 }
 
 impl Linear for Skb<'_> {

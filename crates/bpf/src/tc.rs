@@ -76,10 +76,10 @@ fn resume(context: &Context) {
     Device::new(context).linearise();
 }
 
-/// The link that a packet came in on; see [`link`].
+/// Whether a packet came in where no inside host is.
 #[inline(always)]
-fn ingress(context: &Context, _vlan: ()) -> u32 {
-    link(context)
+fn is_outside(context: &Context, _vlan: ()) -> bool {
+    crate::link::is_outside(link(context)) != 0
 }
 
 /// Returns to the kernel, or calls another program. The packet is unchanged then: if the program is not

@@ -66,14 +66,21 @@ fn resume(context: &Context) -> Vlan {
     Vlan(xdp_untag(context.ctx))
 }
 
-/// The link that a frame came in on: the device of its VLAN, if it had a tag.
+/// Whether a frame came in where no inside host is.
 #[inline(always)]
-fn ingress(context: &Context, vlan: Vlan) -> u32 {
-    if vlan == Vlan::NONE {
-        context.ingress_ifindex() as u32
-    } else {
-        vlan.link()
-    }
+fn is_outside(context: &Context, vlan: Vlan) -> bool {
+    xdp_is_outside(context.ctx, vlan.0) != 0
+}
+
+/// The same of the number in [`Vlan`]; 0: no. A global function: the verifier would go on once with a tag, and once without.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn xdp_is_outside(context: *mut xdp_md, vlan: u64) -> u32 {
+    let link = match Vlan(vlan) {
+        Vlan::NONE => Context::new(context).ingress_ifindex() as u32,
+        vlan => vlan.link(),
+    };
+    link::is_outside(link)
 }
 
 /// Returns to the kernel, or calls another program. The frame is unchanged then: if the program is not

@@ -138,6 +138,14 @@ pub trait Host {
     /// A random number. It is repeatable if the user gave a seed.
     fn random(&mut self) -> u32;
 
+    /// Whether instances of the mechanism with this number may be configured. Programs of BPF are loaded for those that are,
+    /// and their verifier leaves out what is for others.
+    #[inline(always)]
+    #[must_use]
+    fn has<const MECHANISM: usize>() -> bool {
+        true
+    }
+
     /// The same words, of which the verifier of BPF knows nothing any more. It goes through code again for each set of
     /// values that it knows, and now no longer for each way that led to these words.
     #[inline(always)]

@@ -311,14 +311,18 @@ macro_rules! any_mechanism {
             #[inline(always)]
             fn owns_v4<H: Host>(&self, host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
                 match self {
-                    $(Self::$name(it) => it.owns_v4(host, packet),)+
+                    $(Self::$name(it) => {
+                        H::has::<{ $module::$name::NUMBER }>() && it.owns_v4(host, packet)
+                    })+
                 }
             }
 
             #[inline(always)]
             fn owns_v6<H: Host>(&self, host: &H, source: V6, destination: V6) -> bool {
                 match self {
-                    $(Self::$name(it) => it.owns_v6(host, source, destination),)+
+                    $(Self::$name(it) => {
+                        H::has::<{ $module::$name::NUMBER }>() && it.owns_v6(host, source, destination)
+                    })+
                 }
             }
 
@@ -360,7 +364,12 @@ macro_rules! any_mechanism {
             #[inline(always)]
             fn receiver<H: Host>(&self, host: &H, to: &Destination) -> Option<Receiver> {
                 match self {
-                    $(Self::$name(it) => it.receiver(host, to),)+
+                    $(Self::$name(it) => {
+                        if !H::has::<{ $module::$name::NUMBER }>() {
+                            return None;
+                        }
+                        it.receiver(host, to)
+                    })+
                 }
             }
 

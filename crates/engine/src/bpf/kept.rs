@@ -28,7 +28,7 @@ use crate::keeper::Keeper;
 use crate::sys;
 
 /// The maps of the object, without those of constants and variables.
-pub(super) const MAPS: [&str; 19] = [
+pub(super) const MAPS: [&str; 20] = [
     STATE,
     RULES,
     SHARES,
@@ -45,6 +45,7 @@ pub(super) const MAPS: [&str; 19] = [
     Hook::Xdp.array(),
     Hook::Tc.array(),
     "KEPT",
+    "SUMMED",
     "ICMP_ERRORS",
     "FIB_LOOKUP",
     "NEXT_HOPS",

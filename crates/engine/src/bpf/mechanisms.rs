@@ -1,5 +1,5 @@
 //! The mechanisms that programs are loaded for: a constant of the programs, so that the verifier leaves out all others.
-//! It looks at a fifth of the instructions then.
+//! It looks at a fifth of the instructions of the first program then.
 
 use std::os::fd::AsFd as _;
 
