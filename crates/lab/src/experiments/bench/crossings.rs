@@ -14,7 +14,7 @@ use self::instances::{
     AFTR, B4, CLAT, FOUR_IN_SIX, LWAFTR, LWB4, MAP_E_BR, MAP_E_CE, MAP_T_BR, MAP_T_CE, NAT44,
     ROOMY_CLAT, SIX_IN_FOUR, SIX_RD_BR, SIX_RD_CE, SIX_TO_FOUR, SOFTWIRES, psid, softwire,
 };
-use super::packets::OPENED;
+use super::packets::{OPENED, after};
 use crate::{
     LabError, Result,
     network::{
@@ -266,15 +266,7 @@ impl Crossing {
 
     /// Returns the path, through the gateway of the path before it if that is the same.
     pub(super) fn path_after(&self, last: Option<Path>) -> Result<Path> {
-        match last {
-            Some(last) if last.name() == self.gateway().name() => {
-                self.cross(|load| last.turn(load))
-            }
-            other => {
-                drop(other);
-                self.path()
-            }
-        }
+        self.cross(|load| after(last, &self.gateway(), load))
     }
 
     fn gateway(&self) -> Isthmus {

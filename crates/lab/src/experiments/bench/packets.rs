@@ -30,22 +30,26 @@ use crate::{
 pub(super) const PACKETS: &str = "packets/s";
 const SESSIONS: &str = "sessions/s";
 
-/// Returns the path of SIIT in XDP from IPv4 to IPv6, 1000 flows.
-pub(super) fn siit_four_to_six() -> Result<Path> {
+/// Returns the path of 1000 flows through SIIT in XDP, from the end of this load.
+pub(super) fn siit_after(last: Option<Path>, load: fn(u32) -> Load) -> Result<Path> {
     let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Siit);
-    Path::build(&isthmus, &Load::four_to_six(1000))
+    after(last, &isthmus, &load(1000))
 }
 
-/// Returns the path of SIIT in XDP from IPv6 to IPv4, 1000 flows.
-pub(super) fn siit_six_to_four() -> Result<Path> {
-    let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Siit);
-    Path::build(&isthmus, &Load::six_to_four(1000))
+/// Returns the path of a load through a gateway: that of the path before it, if it is the same.
+pub(super) fn after(last: Option<Path>, gateway: &Isthmus, load: &Load) -> Result<Path> {
+    match last {
+        Some(last) if last.name() == gateway.name() => last.turn(load),
+        other => {
+            drop(other);
+            Path::build(gateway, load)
+        }
+    }
 }
 
-/// Returns the path of NAT64 in XDP, 1000 sessions in turn.
+/// Returns the path of NAT64 in XDP, 1000 sessions in turn. Its tables are those of [`opening`].
 pub(super) fn established() -> Result<Path> {
-    let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Nat64);
-    Path::build(&isthmus, &Load::six_to_four(1000))
+    Path::build(&nat64_of(OPENED), &Load::six_to_four(1000))
 }
 
 /// Returns the path of NAT64 in XDP, where each of the first frames beyond those of the check opens a session, [`OPENED`]

@@ -114,7 +114,7 @@ role = "aftr"
 local = "2001:db8:8::1""#,
         B4S,
         OWN_OF_LINK,
-        "max-bindings = 1048576\nmax-sessions = 1048576",
+        "max-bindings = 524288\nmax-sessions = 524288",
     ],
 );
 
