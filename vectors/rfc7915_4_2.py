@@ -138,3 +138,14 @@ for name, flags in [("df-0", 0), ("df-1", "DF")]:
     vector(f"error-larger-than-1280-is-cut-{name}", SIIT, send(
         ip4(R4, flags=flags) / ICMP(type=11, code=0) / quote(about[0], 1300),
         to6(R4_V6) / ICMPv6TimeExceeded(code=0) / quote(about[1], 1280 - 48)))
+
+requirement("4.2", MUST, "The checksum of an error is over all octets of the message, however many quote the packet in error.")
+# About the sizes that are no whole words, and about 512 and 1024 octets of ICMP.
+about = (ip4(H6_V4, H4, 61) / udp() / data(1400), to6(H6, H4_V6, 61) / udp() / data(1400))
+for octets in (29, 30, 31, 503, 504, 505, 506, 507, 1015, 1016, 1017, 1018, 1019):
+    vector(f"error-quotes-{octets}-octets", SIIT, send(
+        ip4(R4) / ICMP(type=11, code=0) / quote(about[0], octets),
+        to6(R4_V6) / ICMPv6TimeExceeded(code=0) / quote(about[1], octets + 20)))
+for octets in (31, 505, 1019):
+    vector(f"wrong-checksum-of-{octets}-octets", SIIT, drop(
+        ip4(R4) / ICMP(type=11, code=0, chksum=0x1234) / quote(about[0], octets), "malformed-transport"))

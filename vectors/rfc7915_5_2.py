@@ -117,3 +117,14 @@ about6, about = ip6(H4_V6, H6, 61) / udp() / data(300), to4(H4, H6_V4, 61) / udp
 vector("extension-without-length", SIIT, send(
     ip6(R6) / ICMPv6TimeExceeded(code=0) / quote(about6, 128) / Raw(EXTENSION),
     to4(R6_V4) / ICMP(type=11, code=0) / quote(about, 108) / Raw(EXTENSION)))
+
+requirement("5.2", MUST, "The checksum of an error is over all octets of the message, however many quote the packet in error.")
+# About the sizes that are no whole words, and about 512 and 1024 octets of ICMP.
+about = (ip6(H4_V6, H6, 61) / udp() / data(700), to4(H4, H6_V4, 61) / udp() / data(700))
+for octets in (49, 50, 51, 503, 504, 505, 506, 507):
+    vector(f"error-quotes-{octets}-octets", SIIT, send(
+        ip6(R6) / ICMPv6TimeExceeded(code=0) / quote(about[0], octets),
+        to4(R6_V4) / ICMP(type=11, code=0) / quote(about[1], octets - 20)))
+for octets in (51, 505):
+    vector(f"wrong-checksum-of-{octets}-octets", SIIT, drop(
+        ip6(R6) / ICMPv6TimeExceeded(code=0, cksum=0x1234) / quote(about[0], octets), "malformed-transport"))
