@@ -31,7 +31,8 @@ fn answer(place: Option<Place>) -> u64 {
     place.map_or(NOTHING, |Place(number)| u64::from(number))
 }
 
-/// Whether explicit mappings may be configured: the verifier need not look at long searches in none.
+/// Whether explicit mappings may be configured: the verifier need not look at long searches in none. SIIT alone has them;
+/// another mechanism that gets some belongs here.
 #[inline(always)]
 fn has_mappings() -> bool {
     maps::takes::<{ Siit::NUMBER }>()

@@ -19,7 +19,8 @@ const BLOCK: usize = 512;
 
 const WORD: usize = size_of::<u32>();
 
-/// The bytes that this processor sums up, and zeros after them: as many words as the verifier sees that an index has.
+/// The bytes that this processor sums up, and zeros after them: as many words as the verifier sees that an index has. No
+/// program of ours interrupts another; the kernel's function has a scratchpad of each processor on the same condition.
 #[btf_map]
 static SUMMED: PerCpuArray<[u32; WORDS], 1> = PerCpuArray::new();
 
