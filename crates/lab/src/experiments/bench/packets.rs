@@ -30,13 +30,22 @@ use crate::{
 pub(super) const PACKETS: &str = "packets/s";
 const SESSIONS: &str = "sessions/s";
 
-/// Returns the path of 1000 flows through SIIT in XDP, from the end of this load.
-pub(super) fn siit_after(last: Option<Path>, load: fn(u32) -> Load) -> Result<Path> {
-    let isthmus = Isthmus::new(Engine::Xdp, Mechanism::Siit);
-    after(last, &isthmus, &load(1000))
+/// Returns the path of SIIT in XDP from IPv4 to IPv6, 1000 flows.
+pub(super) fn siit_four_to_six(last: Option<Path>) -> Result<Path> {
+    after(last, &siit(), &Load::four_to_six(1000))
 }
 
-/// Returns the path of a load through a gateway: that of the path before it, if it is the same.
+/// Returns the path of SIIT in XDP from IPv6 to IPv4, 1000 flows.
+pub(super) fn siit_six_to_four(last: Option<Path>) -> Result<Path> {
+    after(last, &siit(), &Load::six_to_four(1000))
+}
+
+fn siit() -> Isthmus {
+    Isthmus::new(Engine::Xdp, Mechanism::Siit)
+}
+
+/// Returns the path of a load through a gateway: that of the path before it, if it has the same name. Names do not tell
+/// the sizes of tables.
 pub(super) fn after(last: Option<Path>, gateway: &Isthmus, load: &Load) -> Result<Path> {
     match last {
         Some(last) if last.name() == gateway.name() => last.turn(load),
@@ -48,7 +57,8 @@ pub(super) fn after(last: Option<Path>, gateway: &Isthmus, load: &Load) -> Resul
 }
 
 /// Returns the path of NAT64 in XDP, 1000 sessions in turn. Its tables are those of [`opening`].
-pub(super) fn established() -> Result<Path> {
+pub(super) fn established(last: Option<Path>) -> Result<Path> {
+    drop(last);
     Path::build(&nat64_of(OPENED), &Load::six_to_four(1000))
 }
 
@@ -71,7 +81,8 @@ pub(super) fn opening_in_blocks() -> Result<Path> {
 }
 
 /// Returns the path of NAT64 in XDP, a million sessions at random.
-pub(super) fn established_million() -> Result<Path> {
+pub(super) fn established_million(last: Option<Path>) -> Result<Path> {
+    drop(last);
     let mut path = Path::build(&nat64_of(MILLION), &subscribers(MILLION))?;
     let (arrived, _) = path.burst(MILLION)?;
     complete(path.name(), MILLION, arrived)?;

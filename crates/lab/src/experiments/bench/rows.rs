@@ -13,10 +13,7 @@ use super::{
     rivals::{RIVALS, Rival},
     turns::Effort,
 };
-use crate::{
-    Result,
-    traffic::path::{Load, Path},
-};
+use crate::{Result, traffic::path::Path};
 
 /// The target of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -65,10 +62,9 @@ pub struct Row {
 /// The measurement of a row.
 #[derive(Debug, Clone, Copy)]
 enum How {
-    /// Packets through this path at full rate, in turn with the kernel's forwarding.
-    AgainstKernel(fn() -> Result<Path>),
-    /// Flows of this load through SIIT at full rate, in turn with the kernel's forwarding.
-    Siit(fn(u32) -> Load),
+    /// Packets through this path at full rate, in turn with the kernel's forwarding. It may begin with the path of the row
+    /// before it.
+    AgainstKernel(fn(Option<Path>) -> Result<Path>),
     /// Packets that cross a mechanism at full rate, in turn with the kernel's forwarding.
     Across(&'static Crossing),
     /// Packets that cross a tunnel at full rate, in turn with a tunnel of the kernel.
@@ -84,7 +80,7 @@ enum How {
     Timeless(fn(&Effort) -> Result<Measurement>),
 }
 
-use How::{Across, AgainstKernel, Own, Rivals, Siit, Through, Timeless};
+use How::{Across, AgainstKernel, Own, Rivals, Through, Timeless};
 use Target::{AtLeast, AtMost};
 
 const SAME_CORE: &str = "Generator, path and sink share one core in both runs; 18 octets of UDP \
@@ -110,8 +106,8 @@ const fn row(name: &'static str, target: Target, method: &'static str, how: How)
 /// The rows that are not of a table of their own.
 #[rustfmt::skip]
 const SINGLE: [Row; 11] = [
-    row("siit-4to6-xdp", AtLeast(3.0), SAME_CORE, Siit(Load::four_to_six)),
-    row("siit-6to4-xdp", AtLeast(3.0), SAME_CORE, Siit(Load::six_to_four)),
+    row("siit-4to6-xdp", AtLeast(3.0), SAME_CORE, AgainstKernel(packets::siit_four_to_six)),
+    row("siit-6to4-xdp", AtLeast(3.0), SAME_CORE, AgainstKernel(packets::siit_six_to_four)),
     row("nat64-established-xdp", AtLeast(2.5), SAME_CORE, AgainstKernel(packets::established)),
     row("nat64-established-xdp-1m", AtLeast(1.4), SAME_CORE,
         AgainstKernel(packets::established_million)),
@@ -163,11 +159,7 @@ impl Row {
     /// gateway.
     pub(super) fn path_after(&self) -> Option<Make> {
         match self.how {
-            AgainstKernel(path) => Some(Box::new(move |last| {
-                drop(last);
-                path()
-            })),
-            Siit(load) => Some(Box::new(move |last| packets::siit_after(last, load))),
+            AgainstKernel(path) => Some(Box::new(path)),
             Across(crossing) => Some(Box::new(|last| crossing.path_after(last))),
             Rivals(_) | Through(_) | Own(..) | Timeless(_) => None,
         }
@@ -176,8 +168,7 @@ impl Row {
     /// Measures the row.
     pub fn measure(&self, effort: &Effort) -> Result<Measurement> {
         match self.how {
-            How::AgainstKernel(path) => packets::against_kernel(path()?, effort),
-            How::Siit(load) => packets::against_kernel(packets::siit_after(None, load)?, effort),
+            How::AgainstKernel(path) => packets::against_kernel(path(None)?, effort),
             How::Across(crossing) => packets::against_kernel(crossing.path()?, effort),
             How::Rivals(rival) => rival.measure(effort),
             How::Through(pair) => pair.measure(effort),
@@ -190,11 +181,8 @@ impl Row {
     pub(super) fn busy(&self, effort: &Effort) -> Option<Result<Busy>> {
         match self.how {
             How::AgainstKernel(path) => {
-                Some(path().map(|path| packets::at_full_rate(path, effort)))
+                Some(path(None).map(|path| packets::at_full_rate(path, effort)))
             }
-            How::Siit(load) => Some(
-                packets::siit_after(None, load).map(|path| packets::at_full_rate(path, effort)),
-            ),
             How::Across(crossing) => Some(
                 crossing
                     .path()
