@@ -438,9 +438,9 @@ pub static EXPERIMENTS: [Experiment; 33] = [
         quantity: Quantity::Works,
         over: None,
         network: WIRES,
-        method: "All at once. curl (pages, files, FTP), dig, ping, traceroute and iperf3 (a call: datagrams of 160 \
-            bytes, of which 5 % may be lost) ask nginx, unbound, iperf3 and an FTP server, by the address that the \
-            mechanism has for the server. `ESP` is an echo of packets of IPsec. For `IPv4 literal` and `IPv4-only \
+        method: "All at once. curl (pages, files, FTP), dig, ping and traceroute ask nginx, unbound and an FTP \
+            server, by the address that the mechanism has for the server. A call is a second of G.711 in both \
+            directions, of which 5 % may be lost. `ESP` is an echo of packets of IPsec. For `IPv4 literal` and `IPv4-only \
             program` the server's own address is asked for by a client that has IPv4 only if the mechanism is there to \
             carry it. `unasked from outside`: the server connects to the address that it has seen the client have.",
         of: packets,

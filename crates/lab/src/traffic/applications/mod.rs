@@ -2,7 +2,7 @@
 //!
 //! Paper 002 tried the programs that people use. Here each kind has a stand-in that behaves the same everywhere: real
 //! clients (`curl`, `dig`, `ping`, `traceroute`) use real servers, and where there is no such client,
-//! sockets stand in for it. All run at once. A failure is known within a second.
+//! sockets stand in for it. All run at once. A failure is known within seconds.
 
 pub mod everyday;
 mod flow;
