@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 
 use isthmus_lab::LabError;
 use isthmus_lab::experiments;
@@ -340,6 +340,23 @@ mod timed {
         }
     }
 
+    /// Others on the gateways' core, who end with this however it ends: they would disturb all tests that follow.
+    struct Others(Child);
+
+    impl Others {
+        fn begin() -> Self {
+            let spin = ["-c", "1", "sh", "-c", "while :; do :; done"];
+            Self(Command::new("taskset").args(spin).spawn().unwrap())
+        }
+    }
+
+    impl Drop for Others {
+        fn drop(&mut self) {
+            self.0.kill().unwrap();
+            self.0.wait().unwrap();
+        }
+    }
+
     /// Others who always work on the gateways' core make every attempt void. The trial keeps how much they worked, and
     /// why it was repeated.
     #[test]
@@ -349,11 +366,9 @@ mod timed {
         }
         let folder = tempfile::tempdir().unwrap();
         let run = folder.path().join("run");
-        let spin = ["-c", "1", "sh", "-c", "while :; do :; done"];
-        let mut others = Command::new("taskset").args(spin).spawn().unwrap();
+        let others = Others::begin();
         let output = run_all(&["paper-001/round-trip"], &["siit-isthmus-user"], &run);
-        others.kill().unwrap();
-        others.wait().unwrap();
+        drop(others);
         assert_eq!(output.status.code(), NOT_ALL_MEASURED, "{}", said(&output));
         let directory = Directory::open(&run).unwrap();
         let Trial {
