@@ -168,7 +168,7 @@ enum TcLink {
 #[derive(Debug)]
 pub struct Programs {
     ebpf: Ebpf,
-    /// The hooks whose programs are loaded.
+    /// The hooks in use, whose programs are loaded.
     hooks: Vec<Hook>,
     /// The mechanisms that the programs are loaded for; `None` before any are.
     mechanisms: Option<Mechanisms>,
@@ -194,9 +194,9 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Creates the maps for the programs of these hooks, with memory for `state_lines` lines of state and for rule
-    /// tables of twice `rule_lines`. What an earlier process has left with `keeper` is taken instead, as far as it
-    /// is large enough. No instance is active yet.
+    /// Creates the maps of the programs, with memory for `state_lines` lines of state and for rule tables of twice
+    /// `rule_lines`. What an earlier process has left with `keeper` is taken instead, as far as it is large enough. No
+    /// instance is active yet. `hooks` are those whose programs are loaded without a link: see [`load`](Self::load).
     ///
     /// # Errors
     /// [`Error`]. Nothing but what is kept stays in the kernel then.
@@ -294,7 +294,20 @@ impl Programs {
         Ok(shares)
     }
 
-    /// Activates a configuration after loading the programs that it needs: those of its mechanisms and no others. A packet sees either the old or the new
+    /// Loads the programs of a hook, unless they are: for links that will have them, or without one.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn load(&mut self, hook: Hook) -> Result<(), Error> {
+        if !self.hooks.contains(&hook) {
+            let active = self.active.clone();
+            self.load_programs(hook, &active)?;
+            self.hooks.push(hook);
+        }
+        Ok(())
+    }
+
+    /// Activates a configuration after loading the programs that it needs: those of its mechanisms and no others, and of the hooks in use. A packet sees either the old or the new
     /// configuration as a whole. Returns when no packet sees the old one any more.
     ///
     /// # Errors
@@ -329,11 +342,13 @@ impl Programs {
         Ok(())
     }
 
-    /// Attaches the XDP program to a link. If there is an attachment to a link of this name, it ends.
+    /// Attaches the XDP program to a link, after loading the programs of this hook unless they are. If there is an
+    /// attachment to a link of this name, it ends.
     ///
     /// # Errors
     /// No configuration is active, or the kernel refuses.
     pub fn attach_xdp(&mut self, interface: &str, mode: Mode) -> Result<(), Error> {
+        self.load(Hook::Xdp)?;
         self.detach(interface);
         let mode = match mode {
             Mode::Native => sys::bpf::XdpMode::Driver,
@@ -346,18 +361,13 @@ impl Programs {
         Ok(())
     }
 
-    /// Attaches the tc program to the ingress of a link, likewise. Loads the programs of this hook if none of them
-    /// is there yet.
+    /// Attaches the tc program to the ingress of a link, likewise.
     ///
     /// # Errors
     /// No configuration is active, or the kernel refuses.
     pub fn attach_tc(&mut self, interface: &str) -> Result<(), Error> {
+        self.load(Hook::Tc)?;
         self.detach(interface);
-        if !self.hooks.contains(&Hook::Tc) {
-            let active = self.active.clone();
-            self.load(Hook::Tc, &active)?;
-            self.hooks.push(Hook::Tc);
-        }
         let link = if attached::has_tcx() {
             let program = self.program(Slot::Base.name(Hook::Tc))?;
             let link =
@@ -444,13 +454,13 @@ impl Programs {
     /// Loads the programs of all hooks that these instances need.
     fn load_all(&mut self, instances: &[Instance]) -> Result<(), Error> {
         for hook in self.hooks.clone() {
-            self.load(hook, instances)?;
+            self.load_programs(hook, instances)?;
         }
         Ok(())
     }
 
     /// Loads the programs of a hook that these instances need.
-    fn load(&mut self, hook: Hook, instances: &[Instance]) -> Result<(), Error> {
+    fn load_programs(&mut self, hook: Hook, instances: &[Instance]) -> Result<(), Error> {
         let loaded = stages::load(&mut self.ebpf, hook, instances, &self.taken)?;
         if let (Some(keeper), Some(mechanisms)) = (&self.keeper, &self.mechanisms)
             && attached::is_descriptor(hook)

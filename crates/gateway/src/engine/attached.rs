@@ -3,6 +3,7 @@
 use isthmus_engine::bpf::{self, Hook, LinkNow, Mode, Programs};
 
 use super::EngineError;
+use super::kernel::brief;
 use crate::config::{self, Forward, Interface, XdpMode};
 use crate::control::EngineStatus;
 use crate::doctor::vlan_tags;
@@ -36,7 +37,7 @@ impl Attached {
         let (hook, detail) = place(programs, interface, deaf).map_err(|error| EngineError {
             engine: engine(asked),
             interface: name.clone(),
-            reason: error.to_string(),
+            reason: brief(&error),
         })?;
         // Another one than the chosen has a reason of its own.
         let why = match &interface.chosen {
@@ -151,6 +152,8 @@ fn place(
                 let why = format!("XDP cannot send to {link}: its other end does not poll");
                 return Ok((Hook::Tc, format!("ingress, because {why}")));
             }
+            // What the kernel refuses of the programs is no refusal of the driver.
+            programs.load(Hook::Xdp)?;
             if let Err(refusal) = programs.attach_xdp(name, Mode::Native) {
                 programs.attach_tc(name)?;
                 let detail = format!("ingress, because the driver does not run XDP: {refusal}");

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isthmus_core::slow::shares::Shares;
 use isthmus_core::table::Seed;
-use isthmus_engine::bpf::{Clock, Hook, Programs};
+use isthmus_engine::bpf::{Clock, Programs};
 use isthmus_engine::counters::{Owner, Snapshot};
 use isthmus_engine::keeper::Keeper;
 use isthmus_engine::memory::Region;
@@ -46,9 +46,9 @@ impl KernelEngine {
     ) -> Result<(Self, Region), EngineError> {
         let names = names(interfaces);
         let failed = |error| failed(&names, &error);
-        let hooks = hooks(interfaces);
-        let mut programs = Programs::new(&hooks, state_lines, rule_lines, Clock::Kernel, keeper)
-            .map_err(failed)?;
+        // Which hook a link gets is known when it is attached.
+        let mut programs =
+            Programs::new(&[], state_lines, rule_lines, Clock::Kernel, keeper).map_err(failed)?;
         let in_kernel = |interface: &&Interface| interface.engine.value != config::Engine::User;
         let those = |which: fn(&&Interface) -> bool| -> Vec<&str> {
             let some = interfaces.iter().filter(in_kernel).filter(which);
@@ -128,7 +128,7 @@ fn failed(names: &str, error: &isthmus_engine::bpf::Error) -> EngineError {
 }
 
 /// The error without the verifier's log, which has a line for every instruction.
-fn brief(error: &isthmus_engine::bpf::Error) -> String {
+pub(super) fn brief(error: &isthmus_engine::bpf::Error) -> String {
     let text = error.to_string();
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default().to_owned();
@@ -139,19 +139,6 @@ fn brief(error: &isthmus_engine::bpf::Error) -> String {
         }
         None => first,
     }
-}
-
-/// The hooks that these interfaces use. A reload changes no interface, so no other will be needed.
-fn hooks(interfaces: &[Interface]) -> Vec<Hook> {
-    let of = |engine| interfaces.iter().any(|i| i.engine.value == engine);
-    [
-        (config::Engine::Xdp, Hook::Xdp),
-        (config::Engine::Tc, Hook::Tc),
-    ]
-    .into_iter()
-    .filter(|(engine, _)| of(*engine))
-    .map(|(_, hook)| hook)
-    .collect()
 }
 
 fn names(interfaces: &[Interface]) -> String {

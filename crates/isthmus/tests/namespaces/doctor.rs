@@ -526,10 +526,16 @@ fn tc_takes_the_place_of_xdp_before_an_end_that_does_not_poll() {
             .unwrap()
             .contains("does not poll")
     );
+    assert_eq!(
+        gateway.bpf_programs(),
+        ["3"],
+        "those of XDP are for no link"
+    );
     assert!(net.pings(SERVER), "{}", gateway.log());
     // It notices when that changes, in both directions.
     net.offload("host", "eth0", &["gro", "on"]);
     gateway.wait_until(|_| engine()["engine"] == "xdp");
+    assert_eq!(gateway.bpf_programs(), ["3", "6"]);
     assert!(net.pings(SERVER), "{}", gateway.log());
     net.offload("host", "eth0", &["gro", "off"]);
     gateway.wait_until(|_| engine()["engine"] == "tc");

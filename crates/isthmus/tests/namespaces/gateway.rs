@@ -103,12 +103,25 @@ impl Gateway {
 
     /// Returns the numbers of the attachments of programs that it holds.
     pub(crate) fn bpf_links(&self) -> Vec<String> {
+        self.held("link_id:")
+    }
+
+    /// Returns the kinds of the programs that it holds, by the kernel's numbers: 3 is tc, 6 XDP.
+    pub(crate) fn bpf_programs(&self) -> Vec<String> {
+        let mut kinds = self.held("prog_type:");
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    }
+
+    /// Returns a property of all its descriptors that have it, as the kernel says.
+    fn held(&self, property: &str) -> Vec<String> {
         let descriptors = fs::read_dir(format!("/proc/{}/fdinfo", self.process.id())).unwrap();
         descriptors
             .filter_map(|one| {
                 let about = fs::read_to_string(one.ok()?.path()).ok()?;
-                let number = about.lines().find_map(|line| line.strip_prefix("link_id:"));
-                Some(number?.trim().to_owned())
+                let value = about.lines().find_map(|line| line.strip_prefix(property));
+                Some(value?.trim().to_owned())
             })
             .collect()
     }
