@@ -185,24 +185,18 @@ impl MapRule {
         }
     }
 
-    /// The bits by which an IPv4 address is not under the rule, or this port of it if its CE's port set is
-    /// given (RFC 7599 section 8.1: "longest IPv4 destination address + port match"); 0 if it is.
+    /// Whether an IPv4 address is under the rule, and this port of it if its CE's port set is given (RFC 7599
+    /// section 8.1: "longest IPv4 destination address + port match").
     #[inline(always)]
-    const fn misses_v4(&self, address: V4, port: u16) -> u64 {
-        (address.number() & self.v4_mask ^ self.v4) as u64 | self.applies.misses(port)
+    const fn covers_v4(&self, address: V4, port: u16) -> bool {
+        (address.number() & self.v4_mask ^ self.v4) as u64 | self.applies.misses(port) == 0
     }
 
     /// Whether an address is under the Rule IPv6 prefix.
     #[inline(always)]
     #[must_use]
     pub const fn covers_v6(&self, address: V6) -> bool {
-        self.misses_v6(address) == 0
-    }
-
-    /// The bits of the Rule IPv6 prefix that an address has otherwise; 0 if it is under the prefix.
-    #[inline(always)]
-    const fn misses_v6(&self, address: V6) -> u64 {
-        self.prefix.differences(address)
+        self.prefix.contains(address)
     }
 
     /// The MAP IPv6 address of the CE that has an IPv4 address and port, or ICMP identifier
@@ -228,7 +222,7 @@ impl MapRule {
 
     #[inline(always)]
     const fn assemble_for(&self, address: V4, in_identifier: V4, port: u16) -> Option<V6> {
-        if self.misses_v4(address, port) != 0 {
+        if !self.covers_v4(address, port) {
             return None;
         }
         match self.sharing.psid_of(port) {

@@ -85,16 +85,14 @@ impl<A: Address, const MOST: usize> Networks<A, MOST> {
         self.contains(source) && !self.contains(destination)
     }
 
-    /// Whether an address lies in one of them.
+    /// Whether an address lies in one of them. All addresses lie in the first place that is free, which ends the search: the
+    /// kernel's verifier has one way to the next place, and none by each count.
     #[inline(always)]
     #[must_use]
     pub fn contains(&self, address: A) -> bool {
         for (index, network) in self.networks.iter().enumerate() {
-            if index as u32 >= self.count {
-                return false;
-            }
             if network.contains(address) {
-                return true;
+                return (index as u32) < self.count;
             }
         }
         false
@@ -114,5 +112,32 @@ impl V6Networks {
     #[inline(never)]
     fn admit_halves(&self, high: u64, low: u64) -> bool {
         self.count == 0 || self.contains(V6::from_halves(high, low))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The place that is free lies in no network, and neither does one behind the last of a full list.
+    #[test]
+    fn addresses_lie_in_the_networks_of_a_list_of_any_length() {
+        let address = |number: usize| V4::from_number((number as u32) << 24 | 7);
+        for count in 0..=V4Networks::MOST {
+            let mut list = V4Networks::default();
+            for number in 1..=count {
+                list.push(Network::new(address(number), 8)).unwrap();
+            }
+            for number in 0..=V4Networks::MOST + 1 {
+                let lies = (1..=count).contains(&number);
+                assert_eq!(list.contains(address(number)), lies, "{number} of {count}");
+            }
+        }
+        let mut all = V6Networks::default();
+        assert!(!all.contains(V6::from_halves(0, 0)));
+        all.push(Network::new(V6::from_halves(1, 1), 128)).unwrap();
+        assert!(!all.contains(V6::from_halves(0, 0)));
+        all.push(Network::new(V6::from_halves(0, 0), 0)).unwrap();
+        assert!(all.contains(V6::from_halves(0, 0)) && all.contains(V6::from_halves(2, 3)));
     }
 }

@@ -281,8 +281,9 @@ impl PortSet {
     /// a branch in BPF.
     #[inline(always)]
     pub(super) const fn misses(self, port: u16) -> u64 {
-        let below = (port as u64).wrapping_sub(self.sharing.first as u64) >> 63;
-        (port & self.sharing.mask ^ self.value) as u64 | below << 16
+        // The bit that is borrowed for a port below the first. A shift to it is a comparison to the compiler.
+        let below = (port as u64).wrapping_sub(self.sharing.first as u64) & 1 << 16;
+        (port & self.sharing.mask ^ self.value) as u64 | below
     }
 
     /// How many ports there are in the set: 1 to 65536 (RFC 7597 section 5.1: 2^(16 - k) - 2^m with

@@ -70,15 +70,20 @@ pub const fn is_non_global_v4(address: V4) -> bool {
         || under(number, [10, 0, 0, 0], 8)
         || under(number, [100, 64, 0, 0], 10)
         || under(number, [172, 16, 0, 0], 12)
-        || (under(number, [192, 0, 0, 0], 24)
-            && number != u32::from_be_bytes([192, 0, 0, 9])
-            && number != u32::from_be_bytes([192, 0, 0, 10]))
+        || (under(number, [192, 0, 0, 0], 24) && !is_anycast_v4(number))
         || under(number, [192, 0, 2, 0], 24)
         || under(number, [192, 88, 99, 0], 24)
         || under(number, [192, 168, 0, 0], 16)
         || under(number, [198, 18, 0, 0], 15)
         || under(number, [198, 51, 100, 0], 24)
         || under(number, [203, 0, 113, 0], 24)
+}
+
+/// Whether the address is 192.0.0.9 or 192.0.0.10. After a comparison with each the kernel's verifier would go through all
+/// that follows again, for the address that it knows then.
+#[inline(always)]
+const fn is_anycast_v4(number: u32) -> bool {
+    (number ^ u32::from_be_bytes([192, 0, 0, 8])).wrapping_sub(1) < 2
 }
 
 /// An IPv4 address that a 6to4 prefix may embed: one of a host of the internet (RFC 3964 section 5.3.1), so

@@ -160,11 +160,7 @@ fn carried<H: Host>(
     let passed = Passed {
         outside,
         remote,
-        protocol: match transport.protocol {
-            protocol::TCP => Protocol::Tcp,
-            protocol::UDP => Protocol::Udp,
-            _ => Protocol::Icmp,
-        },
+        protocol: transport.protocol,
         from,
         bytes: transport.length,
     };

@@ -17,8 +17,8 @@ pub struct Passed {
     pub outside: Endpoint4,
     /// The endpoint of the outside host.
     pub remote: Endpoint4,
-    /// The protocol.
-    pub protocol: Protocol,
+    /// The protocol, as the header has it.
+    pub protocol: u8,
     /// The side that the packet came from.
     pub from: Side,
     /// Bytes from its transport header on.
@@ -32,16 +32,18 @@ pub struct Passed {
 #[inline(always)]
 pub fn count<H: Host>(host: &H, cfg: &NatConfig, passed: Passed) {
     if cfg.layout.traffic.count != 0 {
-        let remote = session::remote_word(passed.remote, passed.protocol);
         let what = (passed.bytes as u64) << 16 | (passed.from as u64) << 8 | passed.protocol as u64;
-        add(host.state(), cfg, passed.outside.word(), remote, what);
+        let (outside, remote) = (passed.outside.word(), passed.remote.word());
+        add(host.state(), cfg, outside, remote, what);
     }
 }
 
-/// `what` is bytes, side and protocol: a BPF function has five arguments at most.
+/// `what` is bytes, side and protocol: a BPF function has five arguments at most. It tells protocols apart itself: its caller
+/// is a way of its own for each, to the kernel's verifier, through all that follows.
 #[inline(never)]
 fn add<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, outside: u64, remote: u64, what: u64) {
     let protocol = Protocol::from_word(what & 0xff);
+    let remote = session::remote_word(Endpoint4::from_word(remote), protocol);
     let Some(position) = position_of_return(memory, cfg, outside, remote, protocol) else {
         return;
     };

@@ -68,7 +68,6 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
         link: out.link,
     };
     let split = mtu::within_v4(packet, &size)?;
-    let most = mss::within_v4(policy.ipv4_mtu, out.inside());
     if passed.hides {
         stateful::carried_out(host, passage.counting_nat(), transport, &new);
     } else {
@@ -79,6 +78,7 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
         let flags = flags(&header, split.is_some() && at == 0);
         out.write(packet, header.total_length(), policy)?;
         rewrite_header(packet, at, &header, tos, flags, &new, hop)?;
+        let most = mss::within_v4(policy.ipv4_mtu, out.inside());
         let lowered = mss::lower(packet, at + transport.at, mss, most)?;
         rewrite_transport(packet, at, transport, &old, &new, lowered)
     })()

@@ -65,7 +65,6 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
     hop.apply(&mut out.fields.hop_limit);
     let link = link_mtu(host, policy, &out.fields)?;
     let split = check_size(packet, link, policy, &header, &out, transport)?;
-    let most = mss::between(policy.ipv4_mtu, link);
 
     // UDP without a checksum needs one over the whole payload (RFC 7915 section 4.5).
     let computed = if transport.zero_checksum {
@@ -78,6 +77,7 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
     let family = Family::V6;
     packet.replace_front(transport.at, at, family)?;
     let failed = |Truncated| Refusal::Drop(Counter::EngineError);
+    let most = mss::between(policy.ipv4_mtu, link);
     let lowered = mss::lower(packet, at, mss, most).map_err(failed)?;
     finish(packet, &out, transport, (&old, &new), computed, lowered).map_err(failed)?;
     if computed.is_some() {

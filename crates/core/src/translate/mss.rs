@@ -34,9 +34,10 @@ impl Place {
 #[inline(always)]
 #[must_use]
 pub const fn between(ipv4_mtu: u16, ipv6_mtu: u16) -> u16 {
-    let v4 = ipv4_mtu.saturating_sub((ipv4::HEADER + tcp::HEADER) as u16);
-    let v6 = ipv6_mtu.saturating_sub((ipv6::HEADER + tcp::HEADER) as u16);
-    if v4 < v6 { v4 } else { v6 }
+    let of_v4 = ipv4_mtu as u32 + (ipv6::HEADER - ipv4::HEADER) as u32;
+    let of_v6 = ipv6_mtu as u32;
+    let mtu = if of_v4 < of_v6 { of_v4 } else { of_v6 };
+    mtu.saturating_sub((ipv6::HEADER + tcp::HEADER) as u32) as u16
 }
 
 /// The largest segment between two IPv4 links of these MTUs.

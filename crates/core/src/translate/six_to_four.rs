@@ -78,12 +78,12 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
         link = link_mtu(host, policy, &fields)?;
         split = check_size(packet, link, &incoming, &mut fields)?;
     }
-    let most = mss::between(link, policy.ipv6_mtu);
     stateful::carried_out(host, mechanism.counting_nat(), transport, &new);
 
     let family = Family::V4;
     packet.replace_front(transport.at, HEADER, family)?;
     let failed = |Truncated| Refusal::Drop(Counter::EngineError);
+    let most = mss::between(link, policy.ipv6_mtu);
     let lowered = mss::lower(packet, HEADER, mss, most).map_err(failed)?;
     finish(packet, &fields, transport, removed, &new, lowered).map_err(failed)?;
     if !hairpin {

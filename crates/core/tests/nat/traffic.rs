@@ -20,7 +20,7 @@ impl Nat {
         let passed = Passed {
             outside,
             remote: v4(SERVER, port),
-            protocol: Protocol::Udp,
+            protocol: 17,
             from,
             bytes,
         };

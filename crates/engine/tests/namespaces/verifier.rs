@@ -11,8 +11,8 @@ const BUDGET: u32 = 500_000;
 
 /// The same for the first program of a gateway of one mechanism, which is loaded for that alone, and for all programs of a
 /// hook together, of which it loads some.
-const BUDGET_OF_FIRST: u32 = 55_000;
-const BUDGET_OF_ALL: u32 = 600_000;
+const BUDGET_OF_FIRST: u32 = 45_000;
+const BUDGET_OF_ALL: u32 = 520_000;
 
 /// The programs by name, each with the instructions that the verifier has looked at, when they are loaded for these
 /// mechanisms.

@@ -2,7 +2,6 @@
 
 use core::cmp::Reverse;
 use core::fmt;
-use core::hint::black_box;
 
 use super::{MapRule, Ports};
 use crate::address::port_set::PortSet;
@@ -14,6 +13,8 @@ use crate::address::{V4, V6};
 pub struct MapRules {
     /// Longest Rule IPv4 prefix first.
     rules: [MapRule; Self::MOST],
+    /// Their places in this order.
+    by_v4: [u8; Self::MOST],
     /// Their places, longest Rule IPv6 prefix first.
     by_v6: [u8; Self::MOST],
     count: u32,
@@ -69,6 +70,7 @@ impl MapRules {
         };
         Self {
             rules: [nothing; Self::MOST],
+            by_v4: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
             by_v6: [0; Self::MOST],
             count: 0,
         }
@@ -113,14 +115,7 @@ impl MapRules {
     #[inline(always)]
     #[must_use]
     pub fn find_v4(&self, address: V4, port: u16) -> Option<&MapRule> {
-        let mut found = Found::NONE;
-        for (place, rule) in self.rules.iter().enumerate() {
-            if place as u32 >= self.count {
-                break;
-            }
-            found = found.or(place as u32, rule.misses_v4(address, port));
-        }
-        found.among(&self.rules)
+        self.first(&self.by_v4, |rule| rule.covers_v4(address, port))
     }
 
     /// The rule for an IPv6 address: that with the longest Rule IPv6 prefix (RFC 7597 sections 5 and
@@ -128,42 +123,28 @@ impl MapRules {
     #[inline(always)]
     #[must_use]
     pub fn find_v6(&self, address: V6) -> Option<&MapRule> {
-        let mut found = Found::NONE;
-        for (turn, place) in self.by_v6.iter().enumerate() {
+        self.first(&self.by_v6, |rule| rule.covers_v6(address))
+    }
+
+    /// The first rule in an order that covers something.
+    #[inline(always)]
+    fn first(
+        &self,
+        order: &[u8; Self::MOST],
+        covers: impl Fn(&MapRule) -> bool,
+    ) -> Option<&MapRule> {
+        for (turn, place) in order.iter().enumerate() {
             if turn as u32 >= self.count {
                 break;
             }
-            // The remainder is for the verifier of BPF, which does not know that places are below it.
+            // The verifier of BPF does not know what is in memory: it goes through what follows once, and not for each
+            // place. The remainder tells it that the place is one.
             let rule = &self.rules[usize::from(*place) % Self::MOST];
-            found = found.or(u32::from(*place), rule.misses_v6(address));
+            if covers(rule) {
+                return Some(rule);
+            }
         }
-        found.among(&self.rules)
-    }
-}
-
-/// The place of the first rule that covers something, or [`MapRules::MOST`]. This is arithmetic without
-/// branches: with a branch for each rule the verifier of BPF would check the rest once for each.
-#[derive(Clone, Copy)]
-struct Found(u32);
-
-impl Found {
-    const NONE: Self = Self(MapRules::MOST as u32);
-
-    /// The place found before; else this one, if it misses nothing.
-    #[inline(always)]
-    fn or(self, place: u32, misses: u64) -> Self {
-        let Self(found) = self;
-        let covers = (black_box(misses).wrapping_sub(1) >> 63) & !(black_box(misses) >> 63);
-        let take = covers as u32 & (black_box(found) / MapRules::MOST as u32);
-        Self(found - take * (MapRules::MOST as u32 - place % MapRules::MOST as u32))
-    }
-
-    #[inline(always)]
-    fn among(self, rules: &[MapRule; MapRules::MOST]) -> Option<&MapRule> {
-        let Self(found) = self;
-        // Hidden from the compiler, which would look each place up by itself.
-        let rule = &rules[black_box(found) as usize % MapRules::MOST];
-        (found < MapRules::MOST as u32).then_some(rule)
+        None
     }
 }
 
