@@ -90,6 +90,9 @@ impl<A: Address, const MOST: usize> Networks<A, MOST> {
     #[inline(always)]
     #[must_use]
     pub fn contains(&self, address: A) -> bool {
+        if self.count == 0 {
+            return false;
+        }
         for (index, network) in self.networks.iter().enumerate() {
             if network.contains(address) {
                 return (index as u32) < self.count;

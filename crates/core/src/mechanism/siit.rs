@@ -214,21 +214,22 @@ impl Translator for Siit {
     #[inline(always)]
     fn to_v4<H: Host>(&self, host: &mut H, seen: Seen<'_, V6>) -> Result<Tuple<V4>, Refusal> {
         let (policy, tuple) = (seen.policy, seen.tuple);
-        // One end after the other: what is known of the first need not be kept.
         let source = self
             .mapped_v4(host, tuple.source)
             .ok_or(Refusal::prohibited(Counter::UntranslatableSource))?;
-        if special::is_illegal_source_v4(source.address) {
-            return Err(Refusal::Drop(Counter::IllegalSource));
-        }
-        self.check_mapped(policy, source)?;
         let destination = self
             .mapped_v4(host, tuple.destination)
             .ok_or(Refusal::prohibited(Counter::UntranslatableDestination))?;
+        if special::is_illegal_source_v4(source.address) {
+            return Err(Refusal::Drop(Counter::IllegalSource));
+        }
         if special::is_illegal_destination_v4(destination.address) {
             return Err(Refusal::Drop(Counter::IllegalDestination));
         }
-        self.check_mapped(policy, destination)?;
+        let forbidden = |it: V4Of| it.under && self.prefix.forbids(policy, it.address);
+        if forbidden(source) || forbidden(destination) {
+            return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
+        }
         Ok(tuple.between(source.address, destination.address))
     }
 
@@ -292,33 +293,17 @@ impl Siit {
         back: Back,
     ) -> Result<Tuple<V6>, Refusal> {
         let (policy, tuple) = (seen.policy, seen.tuple);
-        let source = self
-            .source_to_v6(host, tuple.source, back)
-            .ok_or(Refusal::prohibited(Counter::UntranslatableSource))?;
-        self.check_embedded(policy, tuple.source, source)?;
-        let destination = self
-            .any_to_v6(host, tuple.destination)
-            .ok_or(Refusal::prohibited(Counter::UntranslatableDestination))?;
-        self.check_embedded(policy, tuple.destination, destination)?;
+        let Some(source) = self.source_to_v6(host, tuple.source, back) else {
+            return Err(Refusal::prohibited(Counter::UntranslatableSource));
+        };
+        let Some(destination) = self.any_to_v6(host, tuple.destination) else {
+            return Err(Refusal::prohibited(Counter::UntranslatableDestination));
+        };
+        let forbidden = |v4, v6| self.prefix.forbids(policy, v4) && self.prefix.contains(v6);
+        if forbidden(tuple.source, source) || forbidden(tuple.destination, destination) {
+            return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
+        }
         Ok(tuple.between(source, destination))
-    }
-
-    /// RFC 6052 section 3.1, for the IPv6 address that an IPv4 address has become.
-    #[inline(always)]
-    fn check_embedded(&self, policy: &Policy, from: V4, to: V6) -> Result<(), Refusal> {
-        if self.prefix.forbids(policy, from) && self.prefix.contains(to) {
-            return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
-        }
-        Ok(())
-    }
-
-    /// The same, for the IPv4 address that an IPv6 address has become.
-    #[inline(always)]
-    fn check_mapped(&self, policy: &Policy, to: V4Of) -> Result<(), Refusal> {
-        if to.under && self.prefix.forbids(policy, to.address) {
-            return Err(Refusal::prohibited(Counter::NonGlobalWellKnown));
-        }
-        Ok(())
     }
 
     /// The IPv6 source of a packet from an IPv4 address. If it is on its way back from a hairpin, its
