@@ -6,6 +6,7 @@ mod user;
 
 use std::sync::Arc;
 
+use isthmus_engine::bpf;
 use isthmus_engine::counters::{Owner, Snapshot};
 use isthmus_engine::ruleset::Ruleset;
 use isthmus_engine::trace::{Filter, Sink};
@@ -65,4 +66,26 @@ pub struct EngineError {
     pub interface: String,
     /// The reason.
     pub reason: String,
+}
+
+impl EngineError {
+    /// What the kernel refuses of the programs on these links, without the verifier's log, which has a line for every
+    /// instruction.
+    fn of_programs(engine: &'static str, interface: &str, error: &bpf::Error) -> Self {
+        let text = error.to_string();
+        let mut lines = text.lines();
+        let first = lines.next().unwrap_or_default();
+        let reason = match lines.rfind(|line| !line.trim().is_empty()) {
+            Some(last) => {
+                tracing::debug!("{text}");
+                format!("{first} … {last}")
+            }
+            None => first.to_owned(),
+        };
+        Self {
+            engine,
+            interface: interface.to_owned(),
+            reason,
+        }
+    }
 }

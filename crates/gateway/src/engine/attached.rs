@@ -3,7 +3,6 @@
 use isthmus_engine::bpf::{self, Hook, LinkNow, Mode, Programs};
 
 use super::EngineError;
-use super::kernel::brief;
 use crate::config::{self, Forward, Interface, XdpMode};
 use crate::control::EngineStatus;
 use crate::doctor::vlan_tags;
@@ -34,11 +33,8 @@ impl Attached {
         };
         // Before the program is there: what changes meanwhile shows.
         let link = LinkNow::of(name).ok().flatten();
-        let (hook, detail) = place(programs, interface, deaf).map_err(|error| EngineError {
-            engine: engine(asked),
-            interface: name.clone(),
-            reason: brief(&error),
-        })?;
+        let (hook, detail) = place(programs, interface, deaf)
+            .map_err(|error| EngineError::of_programs(engine(asked), name, &error))?;
         // Another one than the chosen has a reason of its own.
         let why = match &interface.chosen {
             Some(why) if hook == asked => format!(", because {why}"),

@@ -120,25 +120,7 @@ impl KernelEngine {
 
 /// An error of the programs on these links.
 fn failed(names: &str, error: &isthmus_engine::bpf::Error) -> EngineError {
-    EngineError {
-        engine: "BPF",
-        interface: names.to_owned(),
-        reason: brief(error),
-    }
-}
-
-/// The error without the verifier's log, which has a line for every instruction.
-pub(super) fn brief(error: &isthmus_engine::bpf::Error) -> String {
-    let text = error.to_string();
-    let mut lines = text.lines();
-    let first = lines.next().unwrap_or_default().to_owned();
-    match lines.rfind(|line| !line.trim().is_empty()) {
-        Some(last) => {
-            tracing::debug!("{text}");
-            format!("{first} … {last}")
-        }
-        None => first,
-    }
+    EngineError::of_programs("BPF", names, error)
 }
 
 fn names(interfaces: &[Interface]) -> String {
