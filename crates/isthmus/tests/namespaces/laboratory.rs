@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Output};
+use std::process::{Command, Output};
 
 use isthmus_lab::LabError;
 use isthmus_lab::experiments;
 use isthmus_lab::figures::results::{
     Attempt, Directory, Interface, Offload, Outcome, Planned, Point, SearchLimits, Trial,
 };
+use isthmus_lab::network::process::Process;
 
 use crate::gateway::ISTHMUS;
 use crate::net::possible;
@@ -340,23 +341,6 @@ mod timed {
         }
     }
 
-    /// Others on the gateways' core, who end with this however it ends: they would disturb all tests that follow.
-    struct Others(Child);
-
-    impl Others {
-        fn begin() -> Self {
-            let spin = ["-c", "1", "sh", "-c", "while :; do :; done"];
-            Self(Command::new("taskset").args(spin).spawn().unwrap())
-        }
-    }
-
-    impl Drop for Others {
-        fn drop(&mut self) {
-            self.0.kill().unwrap();
-            self.0.wait().unwrap();
-        }
-    }
-
     /// Others who always work on the gateways' core make every attempt void. The trial keeps how much they worked, and
     /// why it was repeated.
     #[test]
@@ -366,7 +350,9 @@ mod timed {
         }
         let folder = tempfile::tempdir().unwrap();
         let run = folder.path().join("run");
-        let others = Others::begin();
+        let mut spin = Command::new("taskset");
+        spin.args(["-c", "1", "sh", "-c", "while :; do :; done"]);
+        let others = Process::start("others", &mut spin).unwrap();
         let output = run_all(&["paper-001/round-trip"], &["siit-isthmus-user"], &run);
         drop(others);
         assert_eq!(output.status.code(), NOT_ALL_MEASURED, "{}", said(&output));

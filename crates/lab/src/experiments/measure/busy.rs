@@ -193,10 +193,13 @@ mod tests {
                 reached(before, used)
             })
         };
-        assert!(until(|before, now| now == before), "it sleeps");
+        let slept = until(|before, now| now == before);
         io::Write::write_all(&mut child.stdin.take().unwrap(), b"\n").unwrap();
-        assert!(until(|before, now| now > before), "it works");
+        let worked = until(|before, now| now > before);
+        // Before anything may fail: it would disturb all tests that follow.
         child.kill().unwrap();
         child.wait().unwrap();
+        assert!(slept, "it sleeps");
+        assert!(worked, "it works");
     }
 }
