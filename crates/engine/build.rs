@@ -9,14 +9,18 @@ use object::{Object, ObjectSection};
 const OBJECTS: [&str; 3] = ["isthmus", "isthmus-weakly-ordered", "trace"];
 /// The smallest that there is in a second.
 const LEVEL: u8 = 9;
+/// Set in the environment, it keeps the numbers of lines: `tests/guest/profile` asks the kernel for them.
+const KEEP_LINES: &str = "ISTHMUS_KEEP_LINES";
 
 fn main() {
     let out = env::var("OUT_DIR").expect("cargo names a folder");
+    println!("cargo::rerun-if-env-changed={KEEP_LINES}");
+    let keep_lines = env::var_os(KEEP_LINES).is_some();
     for name in OBJECTS {
         let object = format!("../bpf/{name}.bpf.o");
         println!("cargo::rerun-if-changed={object}");
         let mut content = fs::read(&object).unwrap_or_else(|error| panic!("{object}: {error}"));
-        if let Some(types) = types(&content) {
+        if let Some(types) = types(&content).filter(|_| !keep_lines) {
             forget_lines(&mut content[types]);
         }
         let packed = miniz_oxide::deflate::compress_to_vec_zlib(&content, LEVEL);
