@@ -28,12 +28,12 @@ need_guest() {
     fi
 }
 
-# The executable of an integration test of the program; nothing if it cannot be built.
-test_executable() { # NAME
+# The executable of an integration test of the program, or of another crate; nothing if it cannot be built.
+test_executable() { # NAME [CRATE]
     local of=(--workspace)
     [ -z "$foreign" ] || of=(--package isthmus --target "$foreign")
     cargo test --locked "${of[@]}" --test "$1" --no-run --message-format=json |
-        sed -n "s/.*crates\/isthmus\/.*\"name\":\"$1\".*\"executable\":\"\([^\"]*\)\".*/\1/p" | tail -n 1
+        sed -n "s/.*crates\/${2:-isthmus}\/.*\"name\":\"$1\".*\"executable\":\"\([^\"]*\)\".*/\1/p" | tail -n 1
 }
 
 # Boots the guest once, runs these lines of a shell there one after another, and records what libtest

@@ -200,7 +200,7 @@ pub(super) const FIGURES: [Figure; 40] = [
         "ten services on five systems",
         InPart(
             "paper-002/everyday",
-            "Windows, macOS, Android and iOS, and L2TP; the media of a call and a game are what the laboratory sends",
+            "Windows, macOS, Android and iOS; L2TP only where the kernel has PPP; the media of a call and a game are what the laboratory sends",
         ),
     ),
     figure(

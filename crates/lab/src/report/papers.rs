@@ -236,6 +236,7 @@ pub(super) const TRIED: [Tried; 10] = [
         "VPN (L2TP/IPsec)",
         ["works on two of five systems", "fails", "fails", "fails"],
         &[
+            "VPN, L2TP/IPsec",
             "VPN, IKEv2 with NAT traversal",
             "VPN, ESP without NAT traversal",
         ],

@@ -5,9 +5,11 @@
 //! the mechanism.
 
 mod call;
+mod l2tp;
 mod mail;
 mod office;
 mod play;
+mod strongswan;
 mod torrent;
 pub mod verdict;
 mod web;
@@ -36,9 +38,9 @@ struct Application {
     run: fn(&Call<'_>) -> std::result::Result<Vec<Outcome>, Trouble>,
 }
 
-/// All of them, in the order of reports. Those in a row run at the same time; what keeps a rate comes last, when the
-/// others have ended.
-const APPLICATIONS: [&[Application]; 3] = [
+/// All of them, in the order of reports. Those in a row run at the same time, and not two that need the same ports; what
+/// keeps a rate comes last, when the others have ended.
+const APPLICATIONS: [&[Application]; 4] = [
     &[web::BROWSER],
     &[
         mail::EMAIL,
@@ -47,6 +49,7 @@ const APPLICATIONS: [&[Application]; 3] = [
         office::VPN,
         office::ESP,
     ],
+    &[l2tp::L2TP],
     &[web::FILM, call::VIDEO_CALL, play::GAME],
 ];
 

@@ -6,22 +6,16 @@
 use std::{
     io::{Read, Write},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream},
-    path::Path,
-    process::Command,
     thread,
     time::{Duration, Instant},
 };
 
-use super::{super::vpn, Application, Call, Outcome, Seen, Trouble, fails};
-use crate::{
-    LabError, Result,
-    network::{
-        leftovers,
-        netns::Namespace,
-        process::{self, Process},
-    },
-    traffic::tools,
+use super::{
+    super::vpn,
+    Application, Call, Outcome, Seen, Trouble, fails,
+    strongswan::{self, End, Esp},
 };
+use crate::{LabError, network::leftovers, traffic::tools};
 
 /// The tunnel.
 pub(super) const VPN: Application = Application {
@@ -56,21 +50,10 @@ const OFFICE_V6: Inside = Inside {
 };
 const PORT: u16 = 7700;
 /// The octets that go through the tunnel as a stream.
-const SIZE: usize = 200_000;
+pub(super) const SIZE: usize = 200_000;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The number of times that the tunnel is set up.
 const TIMES: usize = 3;
-/// The settings of both ends: the plugins that this needs, with ESP in user space, and few repetitions.
-const STRONGSWAN: &str = "  load = random nonce aes sha1 sha2 hmac kdf gmp kernel-libipsec kernel-netlink socket-default vici
-  retransmit_tries = 4
-  retransmit_timeout = 1
-  retransmit_base = 1.5
-  journal {
-    default = -1
-  }
-";
-const SECRET: &str = "secrets {\n  ike-both {\n    secret = \"between the two of us\"\n  }\n}\n";
-
 /// The network in the tunnel.
 struct Inside {
     office: IpAddr,
@@ -89,14 +72,8 @@ impl Inside {
 
     /// Returns the connection of an end: its keys, its name, the other one's, and what it keeps of the network.
     fn connection(&self, keys: &str, [own, other]: [&str; 2], side: &str) -> String {
-        format!(
-            "connections {{\n  both {{\n    version = 2\n    proposals = aes128-sha256-modp2048\n    {keys}\n    \
-             local {{\n      auth = psk\n      id = {own}\n    }}\n    \
-             remote {{\n      auth = psk\n      id = {other}\n    }}\n    \
-             children {{\n      both {{\n        {side}_ts = {}/{}\n        \
-             esp_proposals = aes128-sha256\n      }}\n    }}\n  }}\n}}\n{SECRET}",
-            self.office, self.length
-        )
+        let child = format!("{side}_ts = {}/{}", self.office, self.length);
+        strongswan::connection(2, keys, [own, other], &child)
     }
 }
 
@@ -114,8 +91,8 @@ fn tunnel(call: &Call<'_>) -> std::result::Result<Seen, Trouble> {
     let keys = format!("remote_addrs = {}\n    vips = {}", call.target, inside.any);
     let client = inside.connection(&keys, ["traveller", "office"], "remote");
     let server = server + &pool;
-    let _server = End::start(call.server, folder.path(), "office", &server)?;
-    let client = End::start(call.client, folder.path(), "traveller", &client)?;
+    let _server = End::start(call.server, folder.path(), "office", Esp::User, &server)?;
+    let client = End::start(call.client, folder.path(), "traveller", Esp::User, &client)?;
     let mut beginnings = Vec::new();
     for _ in 0..TIMES {
         let begun = Instant::now();
@@ -133,7 +110,7 @@ fn tunnel(call: &Call<'_>) -> std::result::Result<Seen, Trouble> {
 }
 
 /// Checks that the tunnel carries pings and a stream. Paper 002 saw one that was set up and carried nothing.
-fn carries(call: &Call<'_>, office: IpAddr) -> std::result::Result<(), Trouble> {
+pub(super) fn carries(call: &Call<'_>, office: IpAddr) -> std::result::Result<(), Trouble> {
     let answered = tools::ping(
         call.client,
         &office.to_string(),
@@ -171,42 +148,5 @@ fn carries(call: &Call<'_>, office: IpAddr) -> std::result::Result<(), Trouble> 
         }
         Ok(other) => fails(format!("{other} of {SIZE} bytes come through the tunnel")),
         Err(error) => fails(error.to_string()),
-    }
-}
-
-/// strongSwan on a node.
-struct End<'a> {
-    node: &'a Namespace,
-    socket: String,
-    _daemon: Process,
-}
-
-impl<'a> End<'a> {
-    fn start(node: &'a Namespace, folder: &Path, name: &str, connections: &str) -> Result<Self> {
-        let socket = format!("unix://{}", folder.join(format!("{name}.vici")).display());
-        let settings = folder.join(format!("{name}.strongswan"));
-        let text = format!(
-            "charon-systemd {{\n{STRONGSWAN}  plugins {{\n    vici {{\n      socket = {socket}\n    }}\n  }}\n}}\n"
-        );
-        leftovers::write(&settings, text)?;
-        let file = folder.join(format!("{name}.swanctl"));
-        leftovers::write(&file, connections)?;
-        let mut command = node.command("charon-systemd");
-        let mut daemon = Process::start("charon", command.env("STRONGSWAN_CONF", settings))?;
-        let path = socket.trim_start_matches("unix://").to_owned();
-        daemon.wait_until(PATIENCE, || Path::new(&path).exists())?;
-        let end = Self {
-            node,
-            socket,
-            _daemon: daemon,
-        };
-        let file = file.display().to_string();
-        end.ask(&["--load-all", "--noprompt", "--file", &file])?;
-        Ok(end)
-    }
-
-    fn ask(&self, words: &[&str]) -> Result<String> {
-        let mut command: Command = self.node.command("swanctl");
-        process::run(command.args(words).args(["--uri", &self.socket]))
     }
 }
