@@ -12,6 +12,14 @@ pub struct Network<A> {
 }
 
 impl<A: Address> Network<A> {
+    /// A network that no address lies in: of an address without any of its bits, the first one would have to be set.
+    fn nothing() -> Self {
+        Self {
+            address: A::mask(1),
+            mask: A::mask(0),
+        }
+    }
+
     /// The network of `length` bits (up to 32 or 128) that `address` lies in.
     #[must_use]
     pub fn new(address: A, length: u8) -> Self {
@@ -46,6 +54,8 @@ pub type V6Network = Network<V6>;
 #[repr(C)]
 pub struct Networks<A, const MOST: usize> {
     networks: [Network<A>; MOST],
+    /// 1 for the last place that is taken, or for the first if none is.
+    is_last: [u8; MOST],
     count: u32,
 }
 
@@ -56,8 +66,11 @@ pub type V6Networks = Networks<V6, 8>;
 
 impl<A: Address, const MOST: usize> Default for Networks<A, MOST> {
     fn default() -> Self {
+        let mut is_last = [0; MOST];
+        is_last[0] = 1;
         Self {
-            networks: [Network::default(); MOST],
+            networks: [Network::nothing(); MOST],
+            is_last,
             count: 0,
         }
     }
@@ -74,6 +87,8 @@ impl<A: Address, const MOST: usize> Networks<A, MOST> {
     pub fn push(&mut self, network: Network<A>) -> Result<(), Network<A>> {
         let slot = self.networks.get_mut(self.count as usize).ok_or(network)?;
         *slot = network;
+        self.is_last = [0; MOST];
+        self.is_last[self.count as usize] = 1;
         self.count += 1;
         Ok(())
     }
@@ -85,17 +100,17 @@ impl<A: Address, const MOST: usize> Networks<A, MOST> {
         self.contains(source) && !self.contains(destination)
     }
 
-    /// Whether an address lies in one of them. All addresses lie in the first place that is free, which ends the search: the
-    /// kernel's verifier has one way to the next place, and none by each count.
+    /// Whether an address lies in one of them. The last one says that it is: to the kernel's verifier, a flag in memory is one way
+    /// to the next place and one out, and a count another way for each of its values.
     #[inline(always)]
     #[must_use]
     pub fn contains(&self, address: A) -> bool {
-        if self.count == 0 {
-            return false;
-        }
-        for (index, network) in self.networks.iter().enumerate() {
+        for (network, &is_last) in self.networks.iter().zip(&self.is_last) {
             if network.contains(address) {
-                return (index as u32) < self.count;
+                return true;
+            }
+            if is_last != 0 {
+                break;
             }
         }
         false
@@ -122,7 +137,7 @@ impl V6Networks {
 mod tests {
     use super::*;
 
-    /// The place that is free lies in no network, and neither does one behind the last of a full list.
+    /// No address lies in a place that is free, and the last place of a full list ends the search.
     #[test]
     fn addresses_lie_in_the_networks_of_a_list_of_any_length() {
         let address = |number: usize| V4::from_number((number as u32) << 24 | 7);
