@@ -25,6 +25,7 @@ build() { # PROGRAM OBJECT [FLAG...]
     # Loaders place what the types and lines of a program refer to by their offsets: the relocations of both are a
     # third of it.
     "$strip" --strip-debug --remove-section=.rel.BTF --remove-section=.rel.BTF.ext "$2"
+    ../../scripts/bpf-sources . >"$2.sources"
 }
 for object; do
     case "$object" in

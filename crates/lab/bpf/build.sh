@@ -11,4 +11,5 @@ RUSTFLAGS="-Cdebuginfo=2 -Clinker=bpf-linker -Clink-arg=--btf -Ctarget-cpu=v3 -C
     cargo build --release --target bpfel-unknown-none -Zbuild-std=core --locked
 cp "$target/bpfel-unknown-none/release/lab" lab.bpf.o
 llvm-strip-22 --strip-debug lab.bpf.o 2>/dev/null || /usr/lib/llvm-22/bin/llvm-strip --strip-debug lab.bpf.o
+../../../scripts/bpf-sources . >lab.bpf.o.sources
 echo "built $PWD/lab.bpf.o ($(wc -c <lab.bpf.o) bytes)"
