@@ -97,6 +97,13 @@ fn nfdump_reads_the_records() {
     assert_eq!(gateway.json("sessions --delete --protocol tcp")["ended"], 2);
     // What is queued is sent at the end.
     assert!(gateway.stop().success());
+    // What it has not read when it is told to end is lost.
+    let has_read = || {
+        let mut ss = site.net.command("server", "ss");
+        let said = process::run(ss.args(["-Hunl", "sport = :4739"])).unwrap();
+        said.split_whitespace().nth(1) == Some("0")
+    };
+    nfcapd.wait_until(PATIENCE, has_read).unwrap();
     assert!(nfcapd.stop());
 
     for (session, source, kind) in [
