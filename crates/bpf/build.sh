@@ -19,13 +19,16 @@ flags="-g -Clinker=bpf-linker -Clink-arg=--btf -Ctarget-cpu=v3 --check-cfg=cfg(w
 strip="$(command -v llvm-strip-22 || echo /usr/lib/llvm-22/bin/llvm-strip)"
 [ $# -gt 0 ] || set -- trace.bpf.o isthmus.bpf.o isthmus-weakly-ordered.bpf.o
 build() { # PROGRAM OBJECT [FLAG...]
+    # Before: whoever writes meanwhile may or may not be in the object.
+    local sources
+    sources="$(../../scripts/bpf-sources .)"
     RUSTFLAGS="$flags ${*:3}" \
         cargo build --release --bin "$1" --target bpfel-unknown-none -Zbuild-std=core
     cp "$target/bpfel-unknown-none/release/$1" "$2"
     # Loaders place what the types and lines of a program refer to by their offsets: the relocations of both are a
     # third of it.
     "$strip" --strip-debug --remove-section=.rel.BTF --remove-section=.rel.BTF.ext "$2"
-    ../../scripts/bpf-sources . >"$2.sources"
+    printf '%s\n' "$sources" >"$2.sources"
 }
 for object; do
     case "$object" in
