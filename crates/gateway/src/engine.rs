@@ -69,8 +69,7 @@ pub struct EngineError {
 }
 
 impl EngineError {
-    /// What the kernel refuses of the programs on these links, without the verifier's log, which has a line for every
-    /// instruction.
+    /// An error of the programs on these links, without the verifier's log, which has a line for every instruction.
     fn of_programs(engine: &'static str, interface: &str, error: &bpf::Error) -> Self {
         let text = error.to_string();
         let mut lines = text.lines();
