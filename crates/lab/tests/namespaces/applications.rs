@@ -166,7 +166,7 @@ mod long {
         are("map-t-isthmus-user", NAME, &[true]);
     }
 
-    /// ESP that leaves its UDP at a firewall is what made it fail in the paper: the same is seen here.
+    /// The control: behind an address translator ESP needs the port of NAT traversal (RFC 3948).
     #[test]
     fn l2tp_fails_where_its_udp_is_dropped() {
         let drop = "nft add table inet wall\n\

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    Application, Call, Seen, Trouble, fails,
+    Application, Call, PATIENCE, Seen, Trouble, fails,
     flow::{self, Flow},
 };
 use crate::{
@@ -36,7 +36,6 @@ const FLOW: Flow = Flow {
     size: 1000,
     count: 300,
 };
-const PATIENCE: Duration = Duration::from_secs(30);
 /// The number of calls that are set up.
 const TIMES: usize = 3;
 /// A binding request (RFC 8489 section 5), and the attribute of its answer (section 14.2).

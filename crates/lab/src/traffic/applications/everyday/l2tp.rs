@@ -7,11 +7,11 @@ use std::{
     fs::File,
     net::{IpAddr, Ipv4Addr},
     path::Path,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use super::{
-    Application, Call, Outcome, Seen, Trouble, await_or_fail, fails, not_here, office,
+    Application, Call, Outcome, PATIENCE, Seen, Trouble, await_or_fail, fails, not_here, office,
     strongswan::{self, End, Esp},
 };
 use crate::{
@@ -23,8 +23,8 @@ use crate::{
 pub(super) const L2TP: Application = Application {
     names: &["VPN, L2TP/IPsec"],
     needs: &[
-        ("charon-systemd", "charon-systemd"),
-        ("swanctl", "strongswan-swanctl"),
+        strongswan::DAEMON,
+        strongswan::CLIENT,
         ("xl2tpd", "xl2tpd"),
         ("pppd", "ppp"),
     ],
@@ -35,7 +35,6 @@ pub(super) const L2TP: Application = Application {
 const OFFICE: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
 /// The kernel's device of PPP.
 const PPP: &str = "/dev/ppp";
-const PATIENCE: Duration = Duration::from_secs(30);
 /// The number of times that the tunnel is set up.
 const TIMES: usize = 3;
 /// The settings of PPP at both ends. The largest packet leaves room for the headers of L2TP, ESP, UDP and of a mechanism.
@@ -68,26 +67,29 @@ fn dial(call: &Call<'_>) -> std::result::Result<Seen, Trouble> {
         &ipsec("", names),
     )?;
     let called = format!("[lns default]\nlocal ip = {OFFICE}\nip range = 10.78.1.1-10.78.1.99\n");
-    let _office = xl2tpd(call.server, folder, "office", &called)?;
+    let mut lns = xl2tpd(call.server, folder, "office", &called)?;
     let keys = format!("remote_addrs = {}", call.target);
     let [office, traveller] = names;
     let connection = ipsec(&keys, [traveller, office]);
     let client = End::start(call.client, folder, "traveller", Esp::Kernel, &connection)?;
     let calling = format!("[lac office]\nlns = {}\nautodial = yes\n", call.target);
     let mut beginnings = Vec::new();
-    let mut line = None;
-    for _ in 0..TIMES {
-        if let Some(mut line) = line.take() {
-            Process::stop(&mut line);
-            client.ask(&["--terminate", "--ike", "both", "--timeout", "20"])?;
-        }
+    let _line = loop {
         let begun = Instant::now();
         client.ask(&["--initiate", "--child", "both", "--timeout", "20"])?;
-        let dialled = line.insert(xl2tpd(call.client, folder, "traveller", &calling)?);
+        let mut line = xl2tpd(call.client, folder, "traveller", &calling)?;
         let why = "IPsec is there, but no link of PPP";
-        await_or_fail(dialled, PATIENCE, why, || is_linked(call.client))?;
+        await_or_fail(&mut line, PATIENCE, why, || is_linked(call.client))?;
         beginnings.push(begun.elapsed());
-    }
+        if beginnings.len() == TIMES {
+            break line;
+        }
+        drop(line);
+        client.ask(&["--terminate", "--ike", "both", "--timeout", "20"])?;
+        // Else it would be taken for the next one.
+        let why = "the link of PPP outlives its call";
+        await_or_fail(&mut lns, PATIENCE, why, || !is_linked(call.client))?;
+    };
     office::carries(call, IpAddr::V4(OFFICE))?;
     is_encrypted(&client)?;
     Ok(Seen {

@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     super::{in_url, servers},
-    Application, Call, Outcome, Seen, Trouble, fails,
+    Application, Call, Outcome, PATIENCE, Seen, Trouble, fails,
 };
 use crate::{
     LabError, Result,
@@ -36,7 +36,6 @@ pub(super) const EMAIL: Application = Application {
     run,
 };
 
-const PATIENCE: Duration = Duration::from_secs(30);
 /// The number of letters.
 const TIMES: usize = 3;
 /// The octets of a letter: many packets.

@@ -28,6 +28,9 @@ use crate::{
 };
 pub use verdict::{Seen, Verdict};
 
+/// The time that programs have on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// An application, or several that have their servers in common.
 struct Application {
     /// The names in the results.

@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     super::vpn,
-    Application, Call, Outcome, Seen, Trouble, fails,
+    Application, Call, Outcome, PATIENCE, Seen, Trouble, fails,
     strongswan::{self, End, Esp},
 };
 use crate::{LabError, network::leftovers, traffic::tools};
@@ -20,10 +20,7 @@ use crate::{LabError, network::leftovers, traffic::tools};
 /// The tunnel.
 pub(super) const VPN: Application = Application {
     names: &["VPN, IKEv2 with NAT traversal"],
-    needs: &[
-        ("charon-systemd", "charon-systemd"),
-        ("swanctl", "strongswan-swanctl"),
-    ],
+    needs: &[strongswan::DAEMON, strongswan::CLIENT],
     run: |call| tunnel(call).map(|seen| vec![Outcome::Works(seen)]),
 };
 
@@ -51,7 +48,6 @@ const OFFICE_V6: Inside = Inside {
 const PORT: u16 = 7700;
 /// The octets that go through the tunnel as a stream.
 pub(super) const SIZE: usize = 200_000;
-const PATIENCE: Duration = Duration::from_secs(30);
 /// The number of times that the tunnel is set up.
 const TIMES: usize = 3;
 /// The network in the tunnel.

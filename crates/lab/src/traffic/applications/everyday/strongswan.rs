@@ -1,11 +1,8 @@
 //! strongSwan, whose daemon runs at both ends of a virtual private network.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
 
+use super::PATIENCE;
 use crate::{
     Result,
     network::{
@@ -15,6 +12,9 @@ use crate::{
     },
 };
 
+/// The daemon, and who asks it, with their Debian packages.
+pub(super) const DAEMON: (&str, &str) = ("charon-systemd", "charon-systemd");
+pub(super) const CLIENT: (&str, &str) = ("swanctl", "strongswan-swanctl");
 /// The plugins that both kinds of ESP need.
 const PLUGINS: &str = "random nonce aes sha1 sha2 hmac kdf gmp socket-default vici";
 /// Few repetitions, and no journal.
@@ -27,7 +27,6 @@ const SETTINGS: &str = "  retransmit_tries = 4
 ";
 /// The variable of the environment that names the settings, in place of the machine's own.
 const SETTINGS_FILE: &str = "STRONGSWAN_CONF";
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Who encrypts.
 #[derive(Clone, Copy)]
@@ -86,7 +85,7 @@ impl<'a> End<'a> {
         leftovers::write(&settings, text)?;
         let file = folder.join(format!("{name}.swanctl"));
         leftovers::write(&file, connections)?;
-        let mut command = node.command("charon-systemd");
+        let mut command = node.command(DAEMON.0);
         let mut daemon = Process::start("charon", command.env(SETTINGS_FILE, &settings))?;
         let path = socket.trim_start_matches("unix://").to_owned();
         daemon.wait_until(PATIENCE, || Path::new(&path).exists())?;
@@ -103,7 +102,7 @@ impl<'a> End<'a> {
 
     /// Has `swanctl` ask the daemon.
     pub(super) fn ask(&self, words: &[&str]) -> Result<String> {
-        let mut command: Command = self.node.command("swanctl");
+        let mut command = self.node.command(CLIENT.0);
         command.env(SETTINGS_FILE, &self.settings);
         process::run(command.args(words).args(["--uri", &self.socket]))
     }

@@ -16,7 +16,8 @@ use std::{
 use tempfile::TempDir;
 
 use super::{
-    super::unasked, Application, Call, Outcome, Seen, Trouble, await_or_fail, fails, join, not_here,
+    super::unasked, Application, Call, Outcome, PATIENCE, Seen, Trouble, await_or_fail, fails,
+    join, not_here,
 };
 use crate::{
     LabError, Result,
@@ -53,8 +54,6 @@ const ORDERS: u16 = 9191;
 const COMPLETE: &[u8] = b"8:completei1e";
 /// The size of each file, in octets: two pieces and more.
 const SIZE: usize = 100_000;
-/// The time that programs have on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// The time in which the tracker hears of who serves.
 const HEARD: Duration = Duration::from_secs(20);
 /// The time after which who fetches gives up.
