@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use isthmus_lab::LabError;
 use isthmus_lab::experiments::bench::exact;
 use isthmus_lab::network::machine;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// Count the instructions of a packet, in a machine whose clock counts them
 ///
 /// Runs in the emulated machine of the tests: `tests/guest/run --exact`. Prints a line for each row and
-/// writes JSON. Exit status 2 if a row differs from the committed count by more than the tolerance.
+/// writes JSON. Exit status 2 if a row has no count, or differs from the committed one by more than the tolerance.
 #[derive(Args, Debug)]
 pub(super) struct Exact {
     /// Only these rows, separated by commas; all if absent
@@ -57,7 +58,13 @@ impl Exact {
         exact::count(wanted, |name, count| {
             let count = match count {
                 Ok(count) => count,
-                Err(reason) => return println!("{name:<28} skipped: {reason}"),
+                Err(error @ (LabError::NoModule { .. } | LabError::Missing { .. })) => {
+                    return println!("{name:<28} skipped: {error}");
+                }
+                Err(error) => {
+                    differs += 1;
+                    return println!("{name:<28} no count: {error}");
+                }
             };
             let before = committed
                 .as_ref()
