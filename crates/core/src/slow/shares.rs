@@ -5,7 +5,7 @@
 //! Transactions on Networking 6(2), 1998): one who sends too many has half of the places, two have a third each, and who
 //! sends a few always finds one. Nothing is lost as long as the queue is served faster than it fills.
 //!
-//! While somebody floods, a customer has no more than [a few](Queue::each) all the same: others wait for them. A queue has [`BURST`] times
+//! Who was refused a place has no more than [a few](Queue::each) for a while: others wait for them. A queue has [`BURST`] times
 //! the places, and a customer half of them, until one has filled its part, and in the whole round in which it does: bursts
 //! pass, and a flood delays others once. A flood of one queue is none of another.
 //!
@@ -32,7 +32,8 @@ const QUEUES: u32 = 1;
 const TOTAL: usize = 0;
 /// The word that tells since which round the queue is flooded, in the lower half, and until when, in the upper.
 const FLOOD: usize = 1;
-/// The first line of the counts of customers.
+/// The first line of the words of customers. The lower half of such a word has the customer's packets below, and above them
+/// when the customer was refused a place.
 const COUNTS: u32 = QUEUES + Queue::ALL.len() as u32;
 /// Lines that the shares take.
 pub const LINES: u32 = COUNTS + Queue::ALL.len() as u32 * CUSTOMERS / WORDS;
@@ -44,6 +45,12 @@ const LONGEST_ROUND_LOG2: u32 = 28;
 pub const LONGEST_ROUND: Duration = Duration::from_nanos(1 << LONGEST_ROUND_LOG2);
 
 const SECOND: u64 = 1_000_000_000;
+
+/// The bits of packets in a word of a queue, and in one of a customer.
+const OF_QUEUE: u64 = 0xffff_ffff;
+const OF_CUSTOMER: u64 = 0xffff;
+/// The first bit of the time when a customer was refused a place.
+const REFUSED_AT: u32 = 16;
 
 /// How often a word is tried to be changed if others change it at the same moment.
 const ATTEMPTS: u32 = 8;
@@ -126,13 +133,19 @@ impl<M: Memory> Shares<M> {
     pub fn take(&self, customer: &Customer, now: u64) -> bool {
         let round = self.round(now);
         let queue = customer.queue;
-        let (places, most) = if self.is_flooded(queue, round, now) {
+        let Some((total, own)) = self.counts(customer) else {
+            return false;
+        };
+        let (places, most) = if !self.is_flooded(queue, round, now) {
+            (queue.places() * BURST, u32::MAX)
+        } else if was_refused(own, now) {
             (queue.places(), queue.each())
         } else {
-            (queue.places() * BURST, u32::MAX)
+            (queue.places(), u32::MAX)
         };
-        let taken = self.take_of(customer, round, places, most);
+        let taken = take_of(total, own, round, places, most);
         if !taken {
+            refuse(own, now);
             self.remember_refusal(queue, round, now);
         }
         taken
@@ -141,28 +154,18 @@ impl<M: Memory> Shares<M> {
     /// Takes one of the ICMP errors of this second, of which there are so many, for a customer.
     #[inline(always)]
     pub fn take_error(&self, customer: &Customer, now: u64, rate: u32) -> bool {
-        self.take_of(customer, second(now), rate, u32::MAX)
+        self.counts(customer)
+            .is_some_and(|(total, own)| take_of(total, own, second(now), rate, u32::MAX))
     }
 
-    /// Takes one of so many places for a customer, who has `most` of them at most.
+    /// The words of a customer's queue and of the customer in it.
     #[inline(always)]
-    fn take_of(&self, customer: &Customer, round: u32, places: u32, most: u32) -> bool {
-        let queue = customer.queue as u32;
+    fn counts(&self, customer: &Customer) -> Option<(&AtomicU64, &AtomicU64)> {
         let hash = hash(&self.secret(), &customer.words);
-        let place = queue * CUSTOMERS + (hash % u64::from(CUSTOMERS)) as u32;
-        let total = self.queue(customer.queue);
-        let counts = self.0.line(COUNTS + place / WORDS);
-        let (Some(total), Some(counts)) = (total, counts) else {
-            return false;
-        };
-        let (total, own) = (&total[TOTAL], &counts[(place % WORDS) as usize]);
-        let free = places.saturating_sub(taken(total.load(Ordering::Relaxed), round));
-        if taken(own.load(Ordering::Relaxed), round) >= free.min(most) {
-            return false;
-        }
-        count(total, round);
-        count(own, round);
-        true
+        let place = customer.queue as u32 * CUSTOMERS + (hash % u64::from(CUSTOMERS)) as u32;
+        let total = self.queue(customer.queue)?;
+        let counts = self.0.line(COUNTS + place / WORDS)?;
+        Some((&total[TOTAL], &counts[(place % WORDS) as usize]))
     }
 
     fn secret_words(&self) -> impl Iterator<Item = &AtomicU64> {
@@ -202,22 +205,66 @@ const fn lasts(flood: u64, now: u64) -> bool {
     refused != 0 && (period(now).wrapping_add(1)).wrapping_sub(refused) <= 1
 }
 
-/// Packets in a word: the round in the upper half, their number in it in the lower.
+/// The same, in as many bits as a customer's word has for it. It comes again after five hours; then somebody may be taken for
+/// one who was refused.
 #[inline(always)]
-fn taken(word: u64, round: u32) -> u32 {
+const fn short_period(now: u64) -> u64 {
+    (period(now).wrapping_add(1) as u16) as u64
+}
+
+/// Whether a customer was refused a place in this period or the last one.
+#[inline(always)]
+fn was_refused(own: &AtomicU64, now: u64) -> bool {
+    let refused = own.load(Ordering::Relaxed) >> REFUSED_AT & OF_CUSTOMER;
+    refused != 0 && short_period(now).wrapping_sub(refused) & OF_CUSTOMER <= 1
+}
+
+/// Remembers that a customer was refused a place. Where somebody changes the word at the same moment, the next refusal is
+/// remembered.
+#[inline(always)]
+fn refuse(own: &AtomicU64, now: u64) {
+    let before = own.load(Ordering::Relaxed);
+    let after = before & !(OF_CUSTOMER << REFUSED_AT) | short_period(now) << REFUSED_AT;
+    if before != after {
+        let _ = own.compare_exchange(before, after, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+/// Takes one of so many places for a customer, who has `most` of them at most.
+#[inline(always)]
+fn take_of(total: &AtomicU64, own: &AtomicU64, round: u32, places: u32, most: u32) -> bool {
+    let free = places.saturating_sub(taken(total, round, OF_QUEUE));
+    let most = free.min(most).min(OF_CUSTOMER as u32);
+    if taken(own, round, OF_CUSTOMER) >= most {
+        return false;
+    }
+    count(total, round, OF_QUEUE);
+    count(own, round, OF_CUSTOMER);
+    true
+}
+
+/// Packets in a word, in these bits of it: those of the round that the upper half tells.
+#[inline(always)]
+fn taken(word: &AtomicU64, round: u32, bits: u64) -> u32 {
+    of_round(word.load(Ordering::Relaxed), round, bits)
+}
+
+#[inline(always)]
+const fn of_round(word: u64, round: u32, bits: u64) -> u32 {
     if (word >> 32) as u32 == round {
-        word as u32
+        (word & bits) as u32
     } else {
         0
     }
 }
 
-/// Counts a packet of this round.
+/// Counts a packet of this round in these bits of a word. The rest of its lower half stays.
 #[inline(always)]
-fn count(word: &AtomicU64, round: u32) {
+fn count(word: &AtomicU64, round: u32, bits: u64) {
     for _ in 0..ATTEMPTS {
         let before = word.load(Ordering::Relaxed);
-        let after = u64::from(round) << 32 | u64::from(taken(before, round).wrapping_add(1));
+        let packets = u64::from(of_round(before, round, bits).wrapping_add(1)) & bits;
+        let after = u64::from(round) << 32 | before & OF_QUEUE & !bits | packets;
         if word
             .compare_exchange(before, after, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok()
@@ -286,8 +333,11 @@ mod tests {
     }
 
     #[test]
-    fn each_has_a_few_in_a_flood_and_so_have_many() {
+    fn each_who_floods_has_a_few_and_so_have_many() {
         let shares = flooded();
+        assert_eq!(handed_up(&shares, 1, 1000), PLACES / 2);
+        assert_eq!(handed_up(&shares, 2, 1000), PLACES / 4);
+        shares.end_round();
         for _ in 0..2 {
             assert_eq!(handed_up(&shares, 1, 1000), EACH);
             assert_eq!(handed_up(&shares, 2, 1000), EACH);
@@ -300,6 +350,41 @@ mod tests {
             }
         }
         assert_eq!(handed_up(&shares, 1_000_000, 1), 1);
+    }
+
+    #[test]
+    fn who_keeps_a_queue_flooded_takes_no_burst_from_others() {
+        let shares = shares();
+        let half_a_second = 2 << LONGEST_ROUND_LOG2;
+        let takes = |number, packets, at| {
+            let takes = |_: &u32| shares.take(&customer(number), at);
+            (0..packets).filter(takes).count() as u32
+        };
+        takes(0, MOST, 0);
+        for turn in 1..100 {
+            let now = turn * half_a_second;
+            shares.end_round();
+            takes(0, MOST / 2 + 1, now);
+            shares.end_round();
+            assert_eq!(takes(1, PLACES / 2, now + 1), PLACES / 2);
+            assert!(shares.is_flooded(Queue::Inside, shares.round(now + 2), now + 2));
+        }
+    }
+
+    #[test]
+    fn a_refusal_costs_nobody_else_and_is_forgotten() {
+        let own = AtomicU64::new(0);
+        let period = 1 << LONGEST_ROUND_LOG2;
+        assert!(!was_refused(&own, 0));
+        count(&own, 7, OF_CUSTOMER);
+        refuse(&own, 0);
+        for (round, now) in [(7, 0), (8, period)] {
+            assert!(was_refused(&own, now));
+            let before = taken(&own, round, OF_CUSTOMER);
+            count(&own, round, OF_CUSTOMER);
+            assert_eq!(taken(&own, round, OF_CUSTOMER), before + 1);
+        }
+        assert!(!was_refused(&own, 2 * period));
     }
 
     #[test]
@@ -343,7 +428,7 @@ mod tests {
             let takes = |_: &u32| shares.take(&customer(1), at);
             (0..MOST).filter(takes).count() as u32
         };
-        assert_eq!(may_have(period), EACH);
+        assert_eq!(may_have(period), PLACES / 2);
         assert_eq!(may_have(2 * period), EACH);
         assert_eq!(may_have(4 * period), MOST / 2);
     }
@@ -387,7 +472,7 @@ mod tests {
     #[test]
     fn a_round_that_nobody_ends_ends_by_the_clock() {
         let shares = flooded();
-        assert_eq!(handed_up(&shares, 1, 1000), EACH);
+        assert_eq!(handed_up(&shares, 1, 1000), PLACES / 2);
         let later = 1 << LONGEST_ROUND_LOG2;
         assert_ne!(shares.round(later), shares.round(0));
         assert!(shares.take(&customer(1), later));
@@ -416,6 +501,13 @@ mod tests {
         assert_eq!(errors(&customer(1), 0), 50);
         assert_eq!(errors(&customer(2), SECOND - 1), 25);
         assert_eq!(errors(&customer(1), SECOND), 50);
+        let most = u64::from(u32::MAX);
+        assert_eq!(
+            (0..70_000)
+                .filter(|_| shares.take_error(&customer(3), most, u32::MAX))
+                .count(),
+            65_535
+        );
         assert!(!shares.refused(0) && !shares.refused(SECOND));
     }
 

@@ -96,10 +96,7 @@ fn spares_a_victim(engine: &str) {
     let limits = "subscriber-prefix = 128\nsubscriber-bindings = 4000\n";
     let (gateway, server) = start(&site, engine, limits);
     let net = &site.net;
-    net.ip(
-        "host",
-        &format!("addr add {VICTIM}/64 dev eth0 nodad preferred_lft 0"),
-    );
+    add_victim(net);
     let on = |host: SocketAddr| net.enter("host", move || UdpSocket::bind(host).unwrap());
     let accomplice: SocketAddr = HOST.parse().unwrap();
     let ports = 20_000..20_000 + Queue::Outside.places() as u16 * BURST as u16;
@@ -122,6 +119,55 @@ fn spares_a_victim(engine: &str) {
     let refused = counted(&gateway, engine, |row| row["counter"] == "slow-path-share");
     assert!(refused > 0, "{}", tell(&gateway));
     assert!(gateway.stop().success());
+}
+
+#[test]
+fn who_keeps_the_queue_flooded_leaves_others_bursts_in_xdp() {
+    leaves_bursts("xdp");
+}
+
+#[test]
+fn who_keeps_the_queue_flooded_leaves_others_bursts_in_tc() {
+    leaves_bursts("tc");
+}
+
+/// A server sends more to an accomplice at once than the queue has places for, and soon afterwards a burst to a victim.
+fn leaves_bursts(engine: &str) {
+    let Some(site) = Site::new() else {
+        return;
+    };
+    let (gateway, server) = start(&site, engine, "subscriber-prefix = 128\n");
+    let net = &site.net;
+    add_victim(net);
+    let [accomplice, victim] = [HOST.to_owned(), format!("[{VICTIM}]:7000")]
+        .map(|host| net.enter("host", move || UdpSocket::bind(host).unwrap()));
+    let (to_accomplice, to_victim) = (binding(&accomplice, &server), binding(&victim, &server));
+    let at_once = |to, datagrams| {
+        gateway.signal("STOP");
+        send(&server, to, datagrams);
+        gateway.signal("CONT");
+    };
+    let refused = || counted(&gateway, engine, |row| row["counter"] == "slow-path-share");
+
+    let flood = MOST + 10;
+    at_once(to_accomplice, flood);
+    gateway.wait_until(|_| joined(net) + refused() == flood);
+    let lost = refused();
+    assert!(lost > 0, "{}", tell(&gateway));
+    // The round of the flood ends, and not what the queue remembers of it.
+    std::thread::sleep(Duration::from_millis(30));
+    let burst = u64::from(Queue::Outside.places()) / 2;
+    at_once(to_victim, burst);
+    gateway.wait_until(|_| joined(net) + refused() == flood + burst);
+    assert_eq!(refused(), lost, "{}", tell(&gateway));
+    assert!(gateway.stop().success());
+}
+
+fn add_victim(net: &Net) {
+    net.ip(
+        "host",
+        &format!("addr add {VICTIM}/64 dev eth0 nodad preferred_lft 0"),
+    );
 }
 
 /// Starts a gateway with these keys, and a server whose datagrams may be cut.
