@@ -16,9 +16,16 @@ pub const IDENTITY: (u16, u16) = (0x8086, 0x10d3);
 
 /// General registers (section 10.2.2).
 const CTRL: usize = 0x0000;
-/// CTRL: set link up; reset.
+const STATUS: usize = 0x0008;
+const EECD: usize = 0x0010;
+/// CTRL: ask for no more memory (GIO master disable); set link up; reset.
+const QUIET: u32 = 1 << 2;
 const SLU: u32 = 1 << 6;
 const RST: u32 = 1 << 26;
+/// STATUS: the card may ask for memory, or waits for some (GIO master enable).
+const MASTER: u32 = 1 << 19;
+/// EECD: the card has read its own settings (AUTO_RD).
+const SETTLED: u32 = 1 << 9;
 /// Interrupt mask clear (section 10.2.4): a 1 masks a cause.
 const IMC: usize = 0x00d8;
 /// Receiving (section 10.2.5): control, the registers of the ring, checksum offload, and the card's own address.
@@ -32,17 +39,21 @@ const RAH: usize = 0x5404;
 const RECEIVE: u32 = 1 << 1 | 1 << 4 | 1 << 15 | 1 << 26;
 /// RAH: the address is valid.
 const AV: u32 = 1 << 31;
-/// Sending (section 10.2.6): control, the gap between packets, and the registers of the ring.
+/// Sending (section 10.2.6): control, the gap between packets, the registers of the ring, and how it is read and written.
 const TCTL: usize = 0x0400;
 const TIPG: usize = 0x0410;
 const SENDING: usize = 0x3800;
-/// TCTL: enable; pad short packets; the collision threshold 15 and distance 63 of full duplex.
+const TXDCTL: usize = 0x3828;
+/// TXDCTL: each descriptor is written back by itself (WTHRESH 1, GRAN); bit 22 has to be set.
+const EACH: u32 = 1 << 16 | 1 << 22 | 1 << 24;
+/// TCTL: enable; pad short packets; the collision threshold 15 and distance 63 of full duplex. After a reset the register says besides
+/// that the card reads several descriptors at once, and when.
 const SEND: u32 = 1 << 1 | 1 << 3 | 0x0f << 4 | 0x3f << 12;
 /// TIPG: IPGT 8, IPGR1 8 and IPGR2 6, as copper needs them.
 const GAPS: u32 = 8 | 8 << 10 | 6 << 20;
 /// Ticks that a reset may take at least, before any register is touched: a millisecond of a quick processor.
 const RESETTING: u64 = 5_000_000;
-/// Looks at a card that does not come out of its reset.
+/// Looks at a card that does not do as it is told.
 const PATIENCE: u32 = 100_000;
 
 /// The registers of a card: words of 32 bits.
@@ -78,17 +89,29 @@ impl Registers {
         };
     }
 
-    /// Stops the card: it touches no memory any more. `None`: it does not.
+    /// Waits until bits of a register are as they should be. `None`: they never are.
+    fn wait(&self, register: usize, bits: u32, wanted: u32) -> Option<()> {
+        (0..PATIENCE)
+            .find(|_| self.read(register) & bits == wanted)
+            .map(drop)
+    }
+
+    /// Stops the card: it touches no memory any more. `None`: it does not. First it asks for no more: what memory answered after the
+    /// reset would be no answer to anything.
     fn reset(&self) -> Option<()> {
         self.write(IMC, u32::MAX);
         self.write(RCTL, 0);
         self.write(TCTL, 0);
+        self.write(CTRL, self.read(CTRL) | QUIET);
+        // One that stays busy is reset all the same.
+        let _ = self.wait(STATUS, MASTER, 0);
         self.write(CTRL, self.read(CTRL) | RST);
         let began = clock::ticks();
         while clock::ticks() - began < RESETTING {
             hint::spin_loop();
         }
-        (0..PATIENCE).find(|_| self.read(CTRL) & RST == 0)?;
+        self.wait(CTRL, RST, 0)?;
+        self.wait(EECD, SETTLED, SETTLED)?;
         self.write(IMC, u32::MAX);
         Some(())
     }
@@ -129,8 +152,9 @@ impl Driver for E1000e {
         registers.write(CTRL, registers.read(CTRL) | SLU);
         registers.write(RXCSUM, 0);
         registers.write(RCTL, RECEIVE);
+        registers.write(TXDCTL, EACH);
         registers.write(TIPG, GAPS);
-        registers.write(TCTL, SEND);
+        registers.write(TCTL, registers.read(TCTL) | SEND);
         for _ in 0..PLACES {
             receiving.lend(pool.take()?).ok()?;
         }

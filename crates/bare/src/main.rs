@@ -50,7 +50,7 @@ global_asm!(include_str!("boot.s"));
 
 const MEMORY: &str = "there is too little memory: give the machine more";
 const TOO_FEW: &str = "there are less than two network cards: the command line names those of virtio \
-    (virtio_mmio.device=<size>@<base>:<irq>), or they are on the first PCI bus, of virtio or Intel's 82574L";
+    (virtio_mmio.device=<size>@<base>:<irq>), or they are on a PCI bus, of virtio or Intel's 82574L";
 const REFUSES: &str = "a network card refuses to work: it needs an Ethernet address, and one of virtio version 1.0 \
     with event indices";
 

@@ -1,7 +1,9 @@
-//! The network cards on the PCI bus, in the order of their places.
+//! The network cards on the PCI buses, in the order of the buses and of their places there.
 
 use virtio_drivers::transport::DeviceType;
-use virtio_drivers::transport::pci::bus::{Command, ConfigurationAccess, DeviceFunction, PciRoot};
+use virtio_drivers::transport::pci::bus::{
+    Command, ConfigurationAccess, DeviceFunction, HeaderType, PciRoot,
+};
 use virtio_drivers::transport::pci::{PciTransport, virtio_device_type};
 
 use crate::card::Found;
@@ -15,6 +17,10 @@ pub struct Ports;
 
 const ADDRESS: u16 = 0xcf8;
 const DATA: u16 = 0xcfc;
+
+/// The register of a bridge that numbers the buses: the one before it, the one behind it, and the last of those further behind.
+const BUS_NUMBERS: u8 = 0x18;
+const BUSES: usize = 256;
 
 impl Ports {
     fn point(place: DeviceFunction, register: u8) {
@@ -44,18 +50,19 @@ impl ConfigurationAccess for Ports {
     }
 }
 
-/// The network cards of the first bus.
+/// The network cards of all buses.
 pub fn network_cards() -> impl Iterator<Item = Found> {
-    let buses = PciRoot::new(Ports);
-    buses.enumerate_bus(0).filter_map(|(place, device)| {
+    let there = buses();
+    let buses = (0..=u8::MAX).filter(move |bus| there[usize::from(*bus)]);
+    let places = buses.flat_map(|bus| PciRoot::new(Ports).enumerate_bus(bus));
+    places.filter_map(|(place, device)| {
         let is_virtio = virtio_device_type(&device) == Some(DeviceType::Network);
         let is_e1000e = (device.vendor_id, device.device_id) == e1000e::IDENTITY;
         if !is_virtio && !is_e1000e {
             return None;
         }
         let mut root = PciRoot::new(Ports);
-        let (_, command) = root.get_status_command(place);
-        root.set_command(place, command | Command::MEMORY_SPACE | Command::BUS_MASTER);
+        enable(&mut root, place);
         match is_virtio {
             true => PciTransport::new::<Identity, _>(&mut root, place)
                 .ok()
@@ -63,6 +70,37 @@ pub fn network_cards() -> impl Iterator<Item = Found> {
             false => registers(&mut root, place).map(Found::E1000e),
         }
     })
+}
+
+/// Which buses there are: the first one, and those behind bridges. On a PC every slot of PCI Express is one. The firmware has given
+/// them their numbers, and to bridges the windows of what is behind them.
+fn buses() -> [bool; BUSES] {
+    let mut there = [false; BUSES];
+    there[0] = true;
+    for bus in 0..=u8::MAX {
+        if !there[usize::from(bus)] {
+            continue;
+        }
+        let mut root = PciRoot::new(Ports);
+        for (place, device) in root.enumerate_bus(bus) {
+            if device.header_type != HeaderType::PciPciBridge {
+                continue;
+            }
+            let [_, behind, ..] = Ports.read_word(place, BUS_NUMBERS).to_le_bytes();
+            // A bridge without a number has zero, and no other has one that was looked at already.
+            if behind > bus {
+                enable(&mut root, place);
+                there[usize::from(behind)] = true;
+            }
+        }
+    }
+    there
+}
+
+/// Lets a device be reached, and reach memory. Of a bridge: what is behind it.
+fn enable(root: &mut PciRoot<Ports>, place: DeviceFunction) {
+    let (_, command) = root.get_status_command(place);
+    root.set_command(place, command | Command::MEMORY_SPACE | Command::BUS_MASTER);
 }
 
 /// The registers of Intel's card, which its first window has.

@@ -34,6 +34,18 @@ fn a_card_of_each_kind_works_beside_the_other() {
 }
 
 #[test]
+fn cards_are_found_behind_bridges() {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some((mut machine, _)) = boot(Board::Bridged, SIIT, &[], &[], FORWARDS) else {
+        return;
+    };
+    forwards(&mut machine, LEFT, RIGHT);
+    machine.press(b"r").unwrap();
+    machine.says(FORWARDS).unwrap();
+    forwards(&mut machine, LEFT, RIGHT);
+}
+
+#[test]
 fn they_stand_random_frames_without_state() {
     stands_random_frames(Board::E1000e, SIIT, SERVER_V6);
 }

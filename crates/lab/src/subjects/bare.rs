@@ -32,6 +32,12 @@ const MICROVM: [&str; 3] = [
     "-global",
     "virtio-mmio.force-legacy=false",
 ];
+/// Slots behind bridges.
+const BRIDGES: [&str; 3] = [
+    "pcie-root-port,id=near,chassis=1,slot=1",
+    "pcie-root-port,id=far,chassis=2,slot=2",
+    "pcie-pci-bridge,id=old,bus=far",
+];
 /// Runs a command until the standard input ends: so the emulator ends with this process, however that ends.
 const WHILE_OPEN: &str = "\"$@\" </dev/null & read -r _; kill -KILL $!; wait";
 
@@ -62,6 +68,8 @@ pub enum Board {
     E1000e,
     /// The same with Intel's left card, and a right one of virtio.
     Mixed,
+    /// The same two, in slots behind bridges: the left one behind one of PCI Express, the right one behind another and one of PCI.
+    Bridged,
     /// One without a bus: the command line names the cards, as with Firecracker, in the order of [`CARDS`].
     Microvm,
 }
@@ -74,8 +82,12 @@ impl Board {
         let (machine, devices): (&[&str], _) = match self {
             Self::Q35 => (&["q35"], [VIRTIO; 2]),
             Self::E1000e => (&["q35"], [INTEL; 2]),
-            Self::Mixed => (&["q35"], [INTEL, VIRTIO]),
+            Self::Mixed | Self::Bridged => (&["q35"], [INTEL, VIRTIO]),
             Self::Microvm => (&MICROVM, ["virtio-net-device"; 2]),
+        };
+        let (bridges, slots): (&[&str], _) = match self {
+            Self::Bridged => (&BRIDGES, [",bus=near", ",bus=old,addr=1"]),
+            _ => (&[], [""; 2]),
         };
         let socket = |name: &str| folder.join(name).display().to_string();
         let mut qemu = Command::new("sh");
@@ -88,13 +100,17 @@ impl Board {
             .args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"])
             .args(["-serial", "chardev:console", "-chardev"])
             .arg(format!("socket,id=console,path={}", socket(CONSOLE)));
-        for ((side, mac), device) in SIDES.into_iter().zip(CARDS).zip(devices) {
+        for bridge in bridges {
+            qemu.args(["-device", bridge]);
+        }
+        let cards = devices.into_iter().zip(slots);
+        for ((side, mac), (device, slot)) in SIDES.into_iter().zip(CARDS).zip(cards) {
             let mac = mac.map(|byte| format!("{byte:02x}")).join(":");
             let socket = socket(side);
             qemu.arg("-netdev").arg(format!(
                 "stream,id={side},server=off,addr.type=unix,addr.path={socket}"
             ));
-            let device = format!("{device},netdev={side},mac={mac}");
+            let device = format!("{device},netdev={side},mac={mac}{slot}");
             qemu.arg("-device").arg(device);
         }
         qemu
