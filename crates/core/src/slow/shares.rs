@@ -205,8 +205,8 @@ const fn lasts(flood: u64, now: u64) -> bool {
     refused != 0 && (period(now).wrapping_add(1)).wrapping_sub(refused) <= 1
 }
 
-/// The same, in as many bits as a customer's word has for it. It comes again after five hours; then somebody may be taken for
-/// one who was refused.
+/// The [period] after that of `now`, in as many bits as a customer's word has for it; 0, where a period has that number, remembers
+/// nothing. It comes again after five hours: then somebody may be taken for one who was refused.
 #[inline(always)]
 const fn short_period(now: u64) -> u64 {
     (period(now).wrapping_add(1) as u16) as u64
