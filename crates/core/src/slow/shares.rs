@@ -49,7 +49,10 @@ const SECOND: u64 = 1_000_000_000;
 /// The bits of packets in a word of a queue, and in one of a customer.
 const OF_QUEUE: u64 = 0xffff_ffff;
 const OF_CUSTOMER: u64 = 0xffff;
-/// The first bit of the time when a customer was refused a place.
+/// The bits of the [time](next_period) of a refusal: those of a queue are the upper half of its word, and those of a customer
+/// begin at the bit [`REFUSED_AT`]. These come again after five hours: then somebody may be taken for one who was refused.
+const TIME_OF_QUEUE: u64 = 0xffff_ffff;
+const TIME_OF_CUSTOMER: u64 = 0xffff;
 const REFUSED_AT: u32 = 16;
 
 /// How often a word is tried to be changed if others change it at the same moment.
@@ -115,7 +118,7 @@ impl<M: Memory> Shares<M> {
         } else {
             round
         };
-        let after = u64::from(period(now).wrapping_add(1)) << 32 | u64::from(since);
+        let after = next_period(now, TIME_OF_QUEUE) << 32 | u64::from(since);
         if before != after {
             queue[FLOOD].store(after, Ordering::Relaxed);
         }
@@ -198,25 +201,29 @@ const fn period(now: u64) -> u32 {
     (now >> LONGEST_ROUND_LOG2) as u32
 }
 
-/// Whether a flood lasts at `now`: somebody was refused a place in this period or the last one.
+/// The number of the period after that of `now`, in these bits: 0 is none.
+#[inline(always)]
+const fn next_period(now: u64, bits: u64) -> u64 {
+    period(now).wrapping_add(1) as u64 & bits
+}
+
+/// Whether a refusal was in this period or the last one, by its [time](next_period) in these bits; 0: there was none.
+#[inline(always)]
+const fn is_recent(refused: u64, now: u64, bits: u64) -> bool {
+    refused != 0 && next_period(now, bits).wrapping_sub(refused) & bits <= 1
+}
+
+/// Whether a flood lasts at `now`.
 #[inline(always)]
 const fn lasts(flood: u64, now: u64) -> bool {
-    let refused = (flood >> 32) as u32;
-    refused != 0 && (period(now).wrapping_add(1)).wrapping_sub(refused) <= 1
+    is_recent(flood >> 32, now, TIME_OF_QUEUE)
 }
 
-/// The [period] after that of `now`, in as many bits as a customer's word has for it; 0, where a period has that number, remembers
-/// nothing. It comes again after five hours: then somebody may be taken for one who was refused.
-#[inline(always)]
-const fn short_period(now: u64) -> u64 {
-    (period(now).wrapping_add(1) as u16) as u64
-}
-
-/// Whether a customer was refused a place in this period or the last one.
+/// Whether a customer was refused a place a short while ago.
 #[inline(always)]
 fn was_refused(own: &AtomicU64, now: u64) -> bool {
-    let refused = own.load(Ordering::Relaxed) >> REFUSED_AT & OF_CUSTOMER;
-    refused != 0 && short_period(now).wrapping_sub(refused) & OF_CUSTOMER <= 1
+    let refused = own.load(Ordering::Relaxed) >> REFUSED_AT & TIME_OF_CUSTOMER;
+    is_recent(refused, now, TIME_OF_CUSTOMER)
 }
 
 /// Remembers that a customer was refused a place. Where somebody changes the word at the same moment, the next refusal is
@@ -224,7 +231,8 @@ fn was_refused(own: &AtomicU64, now: u64) -> bool {
 #[inline(always)]
 fn refuse(own: &AtomicU64, now: u64) {
     let before = own.load(Ordering::Relaxed);
-    let after = before & !(OF_CUSTOMER << REFUSED_AT) | short_period(now) << REFUSED_AT;
+    let refused = next_period(now, TIME_OF_CUSTOMER) << REFUSED_AT;
+    let after = before & !(TIME_OF_CUSTOMER << REFUSED_AT) | refused;
     if before != after {
         let _ = own.compare_exchange(before, after, Ordering::Relaxed, Ordering::Relaxed);
     }
@@ -312,8 +320,13 @@ mod tests {
 
     /// How many of so many packets a customer may hand up now.
     fn handed_up(shares: &Shares<Lines>, number: u64, packets: u32) -> u32 {
+        handed_up_at(0, shares, number, packets)
+    }
+
+    /// The same at another time.
+    fn handed_up_at(now: u64, shares: &Shares<Lines>, number: u64, packets: u32) -> u32 {
         (0..packets)
-            .map(|_| u32::from(shares.take(&customer(number), 0)))
+            .map(|_| u32::from(shares.take(&customer(number), now)))
             .sum()
     }
 
@@ -356,17 +369,13 @@ mod tests {
     fn who_keeps_a_queue_flooded_takes_no_burst_from_others() {
         let shares = shares();
         let half_a_second = 2 << LONGEST_ROUND_LOG2;
-        let takes = |number, packets, at| {
-            let takes = |_: &u32| shares.take(&customer(number), at);
-            (0..packets).filter(takes).count() as u32
-        };
-        takes(0, MOST, 0);
+        handed_up(&shares, 0, MOST);
         for turn in 1..100 {
             let now = turn * half_a_second;
             shares.end_round();
-            takes(0, MOST / 2 + 1, now);
+            handed_up_at(now, &shares, 0, MOST / 2 + 1);
             shares.end_round();
-            assert_eq!(takes(1, PLACES / 2, now + 1), PLACES / 2);
+            assert_eq!(handed_up_at(now + 1, &shares, 1, PLACES / 2), PLACES / 2);
             assert!(shares.is_flooded(Queue::Inside, shares.round(now + 2), now + 2));
         }
     }
@@ -424,10 +433,7 @@ mod tests {
     fn a_flood_is_over_when_nobody_was_refused_for_a_while() {
         let shares = flooded();
         let period = 1 << LONGEST_ROUND_LOG2;
-        let may_have = |at: u64| {
-            let takes = |_: &u32| shares.take(&customer(1), at);
-            (0..MOST).filter(takes).count() as u32
-        };
+        let may_have = |at| handed_up_at(at, &shares, 1, MOST);
         assert_eq!(may_have(period), PLACES / 2);
         assert_eq!(may_have(2 * period), EACH);
         assert_eq!(may_have(4 * period), MOST / 2);
