@@ -51,8 +51,8 @@ const DONE: Duration = Duration::from_millis(50);
 /// How often it is sent each number for a count.
 const TURNS: u32 = 11;
 
-/// Counts the instructions of a packet on a path until two counts agree to this share.
-type Count = fn(&mut Path, f64) -> Result<f64>;
+/// Counts the instructions of a packet on the path of the row of this name until two counts agree to this share.
+type Count = fn(&str, f64, &mut Path) -> Result<f64>;
 
 /// A row, and how it is counted.
 struct Counted {
@@ -84,7 +84,9 @@ impl Counted {
     /// The path cannot be built or loses packets, or no two counts agree.
     fn count(self, last: &mut Option<Path>) -> Result<f64> {
         let mut path = (self.make)(last.take())?;
-        let counted = (self.count)(&mut path, self.repeats);
+        // Idle time takes the emulated machine no time.
+        std::thread::sleep(SETTLE);
+        let counted = (self.count)(self.name, self.repeats, &mut path);
         *last = Some(path);
         counted
     }
@@ -218,16 +220,14 @@ pub fn count(
 
 /// Returns the instructions that each packet adds, of all that the processor does: the sender, the kernel and the
 /// process. What it does for any number of packets, and now and then, is not in it.
-fn instructions_more(path: &mut Path, repeats: f64) -> Result<f64> {
-    let name = path.name().to_owned();
-    std::thread::sleep(SETTLE);
+fn instructions_more(name: &str, repeats: f64, path: &mut Path) -> Result<f64> {
     let mut work = |count| {
         let before = worked()?;
         let arrived = path.send(count, DONE)?;
-        packets::complete(&name, count, arrived)?;
+        packets::complete(name, count, arrived)?;
         Ok::<_, LabError>(worked()?.saturating_sub(before).as_nanos() as f64)
     };
-    agreed(&name, repeats, || {
+    agreed(name, repeats, || {
         let mut turns = Vec::new();
         for _ in 0..TURNS {
             turns.push((work(MANY)? - work(FEW)?) / f64::from(MANY - FEW));
@@ -259,14 +259,11 @@ fn on_first(schedstat: &str) -> Option<Duration> {
 /// Returns the instructions of a packet at full rate.
 ///
 /// The gateway's process has the same processor, and what it does now and then is none of a packet's: it is held.
-fn instructions(path: &mut Path, repeats: f64) -> Result<f64> {
-    let name = path.name().to_owned();
-    // Idle time takes the emulated machine no time.
-    std::thread::sleep(SETTLE);
+fn instructions(name: &str, repeats: f64, path: &mut Path) -> Result<f64> {
     hold(path, Signal::STOP);
-    let counted = agreed(&name, repeats, || {
+    let counted = agreed(name, repeats, || {
         let rate = path.rate(WARM_UP, WINDOW, Pace::Full)?;
-        whole(&name, rate)?;
+        whole(name, rate)?;
         Ok(1e9 / rate.received)
     });
     hold(path, Signal::CONT);
