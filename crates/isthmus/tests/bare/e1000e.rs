@@ -7,17 +7,14 @@ use isthmus_lab::subjects::bare::Board;
 
 use super::instructions::{EXACT, check, instructions};
 use super::{Bench, FORWARDS, LEFT, NAT64, ONE, RIGHT, SERVER_V6, SIIT};
-use super::{boot, forwards, stands_random_frames, udp_v4, udp_v6};
+use super::{boot, forwards, stands_random_frames, starts_again, udp_v4, udp_v6};
 
 #[test]
 fn packets_go_both_ways_also_after_another_start() {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some((mut machine, _)) = boot(Board::E1000e, SIIT, &[], &[], FORWARDS) else {
+    let Some(mut machine) = starts_again(Board::E1000e) else {
         return;
     };
-    forwards(&mut machine, LEFT, RIGHT);
-    machine.press(b"r").unwrap();
-    machine.says(FORWARDS).unwrap();
     // More than its rings have places.
     for _ in 0..600 {
         forwards(&mut machine, LEFT, RIGHT);
@@ -36,13 +33,7 @@ fn a_card_of_each_kind_works_beside_the_other() {
 #[test]
 fn cards_are_found_behind_bridges() {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some((mut machine, _)) = boot(Board::Bridged, SIIT, &[], &[], FORWARDS) else {
-        return;
-    };
-    forwards(&mut machine, LEFT, RIGHT);
-    machine.press(b"r").unwrap();
-    machine.says(FORWARDS).unwrap();
-    forwards(&mut machine, LEFT, RIGHT);
+    starts_again(Board::Bridged);
 }
 
 #[test]

@@ -215,6 +215,16 @@ fn udp_v4(payload: &[u8]) -> Vec<u8> {
     packet
 }
 
+/// Packets go both ways through the cards of a board, also after another start. Returns the machine; `None` without an emulator.
+fn starts_again(board: Board) -> Option<Emulated> {
+    let (mut machine, _) = boot(board, SIIT, &[], &[], FORWARDS)?;
+    forwards(&mut machine, LEFT, RIGHT);
+    machine.press(b"r").unwrap();
+    machine.says(FORWARDS).unwrap();
+    forwards(&mut machine, LEFT, RIGHT);
+    Some(machine)
+}
+
 /// Packets go both ways between the host behind one card and the server behind the other one.
 fn forwards(machine: &mut Emulated, host: usize, server: usize) {
     machine

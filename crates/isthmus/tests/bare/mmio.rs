@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use isthmus_lab::subjects::bare::{Board, Emulated};
 
-use super::{FORWARDS, LEFT, ONE, RIGHT, SIIT, boot, forwards};
+use super::{FORWARDS, LEFT, ONE, RIGHT, SIIT, boot, forwards, starts_again};
 
 /// The words of the emulator's devices: its first card, its second one, and whatever comes third.
 const FIRST: &str = "virtio_mmio.device=512@0xfeb00e00:12";
@@ -26,14 +26,7 @@ fn told(line: &str, options: &[&str], awaited: &str) -> Option<(Emulated, Vec<St
 #[test]
 fn the_emulator_names_its_cards_in_order() {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some((mut machine, _)) = boot(Board::Microvm, SIIT, &[], &[], FORWARDS) else {
-        return;
-    };
-    forwards(&mut machine, LEFT, RIGHT);
-    // The cards work again after another start.
-    machine.press(b"r").unwrap();
-    machine.says(FORWARDS).unwrap();
-    forwards(&mut machine, LEFT, RIGHT);
+    starts_again(Board::Microvm);
 }
 
 #[test]

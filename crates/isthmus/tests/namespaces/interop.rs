@@ -17,7 +17,7 @@ use world::World;
 macro_rules! engines {
     ($($theirs:ident $pairs:ident: $($test:ident = $engine:ident as $sides:expr),+;)+) => {$(
         mod $theirs {
-            use super::{Side, meets, pairs};
+            use super::*;
             $(
                 #[test]
                 fn $test() {
@@ -32,13 +32,16 @@ engines! {
     kernel KERNEL:
         user_as_br = user as [Side::Br],
         user_as_ce = user as [Side::Ce],
-        xdp = xdp as [Side::Br, Side::Ce],
-        tc = tc as [Side::Br, Side::Ce];
+        xdp = xdp as BOTH,
+        tc = tc as BOTH;
     tayga TAYGAS:
-        user = user as [Side::Br, Side::Ce],
-        xdp = xdp as [Side::Br, Side::Ce],
-        tc = tc as [Side::Br, Side::Ce];
+        user = user as BOTH,
+        xdp = xdp as BOTH,
+        tc = tc as BOTH;
 }
+
+/// Our gateway as each end.
+const BOTH: [Side; 2] = [Side::Br, Side::Ce];
 
 /// Bytes of a TCP connection in each direction.
 const BYTES: u32 = 1 << 20;
