@@ -157,14 +157,25 @@ vector("fragments-of-the-outer-packet", AFTR, enters(
     Output(fragment6(LONG, 0, 1448, id=0), words=identification),
     Output(fragment6(LONG, 1448, id=0), words=identification), split=1))
 requirement("6.2", MUST, "Fragments go where the port of the first belongs (RFC 6333 section 6.3).")
-DATAGRAM = ip4(SERVER, SHARED, id=0x99) / udp(80, PORT) / data(992)
-ENTERED = over6(BR6, B4A) / ip4(SERVER, SHARED, 63, id=0x99) / udp(80, PORT) / data(992)
-vector("fragments-to-a-lwb4", AFTR, held(fragment4(DATAGRAM, 0, 504)), enters(fragment4(DATAGRAM, 504), ENTERED))
-vector("fragments-to-a-lwb4-last-first", AFTR, held(fragment4(DATAGRAM, 504)), enters(fragment4(DATAGRAM, 0, 504), ENTERED))
-FROM = ip4(SHARED, SERVER, id=0x99) / udp(PORT, 80) / data(992)
-vector("fragments-from-a-lwb4", AFTR,
-       held(over6(B4A, BR6) / fragment4(FROM, 504)),
-       leaves(over6(B4A, BR6) / fragment4(FROM, 0, 504), ip4(SHARED, SERVER, 63, id=0x99) / udp(PORT, 80) / data(992)))
+FIRST, SECOND = SPANS[0], SPANS[-1]
+into = [ip4(SERVER, SHARED, ttl, id=0x99) / udp(80, PORT) / data(992) for ttl in (64, 63)]
+vector("fragments-to-a-lwb4", AFTR, *[
+    enters(fragment4(into[0], *span), over6(BR6, B4A) / fragment4(into[1], *span)) for span in SPANS])
+vector("fragments-to-a-lwb4-last-first", AFTR, held(fragment4(into[0], *SECOND)), enters(
+    fragment4(into[0], *FIRST), *[over6(BR6, B4A) / fragment4(into[1], *span) for span in (FIRST, SECOND)], any_order=True,
+    **{"encapsulated-4in6": 2}))
+out = [ip4(SHARED, SERVER, ttl, id=0x99) / udp(PORT, 80) / data(992) for ttl in (64, 63)]
+vector("fragments-from-a-lwb4", AFTR, *[
+    leaves(over6(B4A, BR6) / fragment4(out[0], *span), fragment4(out[1], *span)) for span in SPANS])
+vector("fragments-from-a-lwb4-last-first", AFTR, held(over6(B4A, BR6) / fragment4(out[0], *SECOND)), leaves(
+    over6(B4A, BR6) / fragment4(out[0], *FIRST), *[fragment4(out[1], *span) for span in (FIRST, SECOND)], any_order=True,
+    **{"decapsulated-4in6": 2}))
+gre = [ip4(WHOLE4, SERVER, ttl, proto=47, id=0x99) / data(1000) for ttl in (64, 63)]
+vector("fragments-without-ports-from-a-whole-address", AFTR, *[
+    leaves(over6(B4C, BR6) / fragment4(gre[0], *span), fragment4(gre[1], *span)) for span in SPANS])
+shared_gre = [over6(B4A, BR6) / fragment4(ip4(SHARED, SERVER, proto=47, id=0x99) / data(1000), *span) for span in SPANS]
+vector("fragments-without-ports-from-a-shared-address", AFTR, *[
+    reply(fragment, source_policy(fragment), "tunnel-spoofed") for fragment in shared_gre])
 requirement("6.2", MUST, "DSCP and marks of congestion are mapped between inner and outer header (RFC 6333 section 7.1).")
 vector("traffic-class-down", AFTR, enters(
     ip4(SERVER, SHARED, tos=0xB9) / udp(80, PORT) / data(),

@@ -59,22 +59,50 @@ vector("ttl-one-in-a-later-fragment", MAP_E_BR, drop(
 vector("source-route-from-a-customer", MAP_E_BR, reply(over6(CE6, BR6) / ROUTED, error4(ICMP(type=3, code=5), ROUTED), "source-route"))
 vector("source-route-from-nobody", MAP_E_BR, drop(over6("2001:db9::1", BR6) / ROUTED, "tunnel-source"))
 vector("source-route-spoofed", MAP_E_BR, drop(over6(OTHER6, BR6) / ROUTED, "tunnel-spoofed"))
-requirement("8.3", MUST, "Fragments to a shared address are put together, because only the first has the port.")
-WHOLE = ip4(SERVER, SHARED, id=0x99) / udp(80, PORT) / data(992)
-vector("fragments-to-a-customer", MAP_E_BR,
-       held(fragment4(WHOLE, 0, 504)),
-       enters(fragment4(WHOLE, 504), over6(BR6, CE6) / ip4(SERVER, SHARED, 63, id=0x99) / udp(80, PORT) / data(992)))
+requirement("8.3.2", MUST, "Fragments to a shared address go where the port of the first belongs. If that comes first, they are "
+            "forwarded unchanged.")
+SPANS = FIRST, SECOND = [(0, 504), (504, None)]
+
+
+def passes(frm, to, ports, ttl=63):
+    """A datagram between shared addresses as it comes to the border, and as it leaves."""
+    return [ip4(frm, to, hops, id=0x99) / udp(*ports) / data(992) for hops in (64, ttl)]
+
+
+into = passes(SERVER, SHARED, (80, PORT))
+vector("fragments-to-a-customer", MAP_E_BR, *[
+    enters(fragment4(into[0], *span), over6(BR6, CE6) / fragment4(into[1], *span)) for span in SPANS])
 vector("fragments-to-a-customer-last-first", MAP_E_BR,
-       held(fragment4(WHOLE, 504)),
-       enters(fragment4(WHOLE, 0, 504), over6(BR6, CE6) / ip4(SERVER, SHARED, 63, id=0x99) / udp(80, PORT) / data(992)))
-FROM = ip4(SHARED, SERVER, id=0x99) / udp(PORT, 80) / data(992)
-vector("fragments-from-a-customer", MAP_E_BR,
-       held(over6(CE6, BR6) / fragment4(FROM, 504)),
-       leaves(over6(CE6, BR6) / fragment4(FROM, 0, 504), ip4(SHARED, SERVER, 63, id=0x99) / udp(PORT, 80) / data(992)))
-vector("fragments-from-a-customer-in-atomic-fragments", MAP_E_BR,
-       held(atomic6(CE6, BR6) / fragment4(FROM, 504)),
-       leaves(atomic6(CE6, BR6) / fragment4(FROM, 0, 504),
-              ip4(SHARED, SERVER, 63, id=0x99) / udp(PORT, 80) / data(992)))
+       held(fragment4(into[0], *SECOND)),
+       enters(fragment4(into[0], *FIRST), *[over6(BR6, CE6) / fragment4(into[1], *span) for span in SPANS], any_order=True,
+              **{"encapsulated-4in6": 2}))
+unknown = passes(SERVER, SHARED, (80, 1023))
+vector("fragments-to-nobody", MAP_E_BR,
+       reply(fragment4(unknown[0], *FIRST), error4(ICMP(type=3, code=1), fragment4(unknown[0], *FIRST)), "tunnel-destination"),
+       drop(fragment4(unknown[0], *SECOND), "tunnel-destination"))
+out = passes(SHARED, SERVER, (PORT, 80))
+vector("fragments-from-a-customer", MAP_E_BR, *[
+    leaves(over6(CE6, BR6) / fragment4(out[0], *span), fragment4(out[1], *span)) for span in SPANS])
+vector("fragments-from-a-customer-last-first", MAP_E_BR,
+       held(over6(CE6, BR6) / fragment4(out[0], *SECOND)),
+       leaves(over6(CE6, BR6) / fragment4(out[0], *FIRST), *[fragment4(out[1], *span) for span in SPANS], any_order=True,
+              **{"decapsulated-4in6": 2}))
+vector("fragments-from-a-customer-in-atomic-fragments", MAP_E_BR, *[
+    leaves(atomic6(CE6, BR6) / fragment4(out[0], *span), fragment4(out[1], *span)) for span in SPANS])
+between = passes(SHARED, SHARED, (PORT, OTHERS_PORT))
+vector("fragments-from-customer-to-customer", MAP_E_BR, *[
+    Step(over6(CE6, BR6) / fragment4(between[0], *span), [Output(over6(BR6, OTHER6) / fragment4(between[1], *span))],
+         {"decapsulated-4in6": 1, "hairpinned": 1}) for span in SPANS])
+requirement("8.1", MUST, "A fragment belongs to the customer from whose address its first one came.")
+others = passes(SHARED, SERVER, (OTHERS_PORT, 80))
+vector("fragments-of-two-customers-with-one-identification", MAP_E_BR, *[
+    leaves(over6(sender, BR6) / fragment4(datagram[0], *span), fragment4(datagram[1], *span))
+    for span in SPANS for sender, datagram in [(CE6, out), (OTHER6, others)]])
+vector("fragment-of-another-customers-datagram", MAP_E_BR,
+       leaves(over6(CE6, BR6) / fragment4(out[0], *FIRST), fragment4(out[1], *FIRST)),
+       held(over6(OTHER6, BR6) / fragment4(out[0], *SECOND)), counters={"fragment-timeout": 1})
+vector("fragments-with-a-port-of-another-customer", MAP_E_BR, *[
+    drop(over6(CE6, BR6) / fragment4(others[0], *span), "tunnel-spoofed") for span in SPANS])
 vector("atomic-from-a-customer", MAP_E_BR, leaves(
     atomic6(CE6, BR6) / ip4(SHARED, SERVER) / udp(PORT, 80) / data(),
     ip4(SHARED, SERVER, 63) / udp(PORT, 80) / data()))

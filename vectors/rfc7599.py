@@ -45,11 +45,22 @@ ABOUT4, ABOUT6 = ip4(SHARED, SERVER, 50) / udp(PORT, 80) / data(), ip6(CE6, SERV
 vector("icmp-error-to-a-customer", MAP_T_BR, send(
     ip4("198.51.100.77", SHARED) / ICMP(type=11, code=0) / quote(ABOUT4),
     ip6("2001:db8:ffff:0:c6:3364:4d00:0", CE6, 63) / ICMPv6TimeExceeded(code=0) / quote(ABOUT6)))
-requirement("10", MUST, "Fragments to a shared address are put together.")
-WHOLE = ip4(SERVER, SHARED, id=0x99) / udp(80, PORT) / data(992)
-vector("fragments-to-a-customer", MAP_T_BR,
-       held(fragment4(WHOLE, 0, 504)),
-       send(fragment4(WHOLE, 504), ip6(SERVER6, CE6, 63) / udp(80, PORT) / data(992), counters={"translated-4to6": 1}))
+requirement("10.2", MUST, "Fragments to a shared address go where the port of the first belongs. If that comes first, none waits.")
+SPANS = FIRST, SECOND = [(0, 504), (504, None)]
+into = ip4(SERVER, SHARED, id=0x99) / udp(80, PORT) / data(992), ip6(SERVER6, CE6, 63) / udp(80, PORT) / data(992)
+vector("fragments-to-a-customer", MAP_T_BR, *[
+    send(fragment4(into[0], *span), fragment6(into[1], *span, 0x99)) for span in SPANS])
+vector("fragments-to-a-customer-last-first", MAP_T_BR,
+       held(fragment4(into[0], *SECOND)),
+       send(fragment4(into[0], *FIRST), *[fragment6(into[1], *span, 0x99) for span in SPANS], any_order=True,
+            counters={"translated-4to6": 2}))
+out = ip6(CE6, SERVER6) / udp(PORT, 80) / data(992), to4(SHARED, SERVER, id=0xbeef) / udp(PORT, 80) / data(992)
+vector("fragments-from-a-customer", MAP_T_BR, *[
+    send(fragment6(out[0], *span, 0xbeef), fragment4(out[1], *span)) for span in SPANS])
+vector("fragments-from-a-customer-last-first", MAP_T_BR,
+       held(fragment6(out[0], *SECOND, 0xbeef)),
+       send(fragment6(out[0], *FIRST, 0xbeef), *[fragment4(out[1], *span) for span in SPANS], any_order=True,
+            counters={"translated-6to4": 2}))
 requirement("10.1", SHOULD, "Fragmentation is that of RFC 7915: a fragment header round a whole packet (RFC 6946), which a CE that follows "
             "RFC 6145 adds to every packet without Don't Fragment, changes nothing, at the BR...")
 ATOMIC = IPv6ExtHdrFragment(id=0xaaaabeef)

@@ -19,6 +19,7 @@ pub mod checksum;
 pub mod config;
 pub mod counters;
 pub mod customer;
+pub mod datagrams;
 pub mod encap;
 pub mod gateway;
 pub mod host;

@@ -63,6 +63,16 @@ impl V6 {
         (a[0].0 ^ b[0].0) | (a[1].0 ^ b[1].0) | (a[2].0 ^ b[2].0) | (a[3].0 ^ b[3].0) == 0
     }
 
+    /// The two words that tables and masks use: memory order within 32 bits.
+    #[inline(always)]
+    pub(crate) const fn words(self) -> [u64; 2] {
+        let a = self.0;
+        [
+            (a[0].0 as u64) << 32 | a[1].0 as u64,
+            (a[2].0 as u64) << 32 | a[3].0 as u64,
+        ]
+    }
+
     /// The upper and the lower half as numbers.
     #[inline(always)]
     #[must_use]

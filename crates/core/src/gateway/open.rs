@@ -3,13 +3,15 @@
 use super::softwires::{self, FromSoftwire};
 use super::{owner_v4, owner_v6};
 use crate::address::V6;
+use crate::datagrams::FragmentKey;
 use crate::encap::four_in_six::Softwire;
 use crate::host::Host;
 use crate::incoming::{v4, v6};
 use crate::mechanism::crossing::{SharesV4, Translator};
 use crate::mechanism::passage::Passage as _;
-use crate::mechanism::{AnyMechanism, Instances, Mechanism as _, Member, Seen, stateful};
-use crate::nat::FragmentKey;
+use crate::mechanism::{
+    AnyMechanism, Instances, Mechanism as _, Member, Seen, fragments, stateful,
+};
 use crate::packet::Packet;
 use crate::reason::Counter;
 use crate::verdict::{Refusal, Slow};
@@ -104,8 +106,8 @@ pub fn remember_v4<P: Packet, H: Host, I: Instances + ?Sized>(
     let header = ipv4::Header::read(packet, 0).ok()?;
     let owner = owner_v4::<AnyMechanism, _, _, _>(packet, host, instances, &header)?;
     let transport = v4::read(packet, header, Messages::WithinV4).ok()?.transport;
-    let nat = owner.mechanism.nat()?;
-    stateful::remember(host, nat, &FragmentKey::v4(&header), &transport)
+    let remembered = owner.mechanism.datagrams();
+    fragments::remember(host, remembered, &FragmentKey::v4(&header), &transport)
 }
 
 /// Remembers the ports of the first fragment of an IPv6 datagram likewise.
@@ -118,9 +120,9 @@ pub fn remember_v6<P: Packet, H: Host, I: Instances + ?Sized>(
     let header = ipv6::Header::read(packet, 0).ok()?;
     let owner = owner_v6::<AnyMechanism, _, _>(host, instances, &header)?;
     let incoming = v6::read(packet, header).ok()?;
-    let nat = owner.mechanism.nat()?;
-    let key = stateful::fragment_key_v6(&incoming);
-    stateful::remember(host, nat, &key, &incoming.transport)
+    let key = fragments::key_v6(&incoming);
+    let remembered = owner.mechanism.datagrams();
+    fragments::remember(host, remembered, &key, &incoming.transport)
 }
 
 /// Remembers the ports of the first fragment of an IPv4 datagram in a softwire likewise.
@@ -137,10 +139,9 @@ pub fn remember_softwire<P: Packet, H: Host, I: Instances + ?Sized>(
     let transport = v4::read(&softwire.inner, header, Messages::WithinV4)
         .ok()?
         .transport;
-    let nat = owner.mechanism.nat()?;
-    let private = owner.mechanism.private_softwires();
-    let key = softwires::fragment_key(&header, private, outer.source());
-    stateful::remember(host, nat, &key, &transport)
+    let by_softwire = owner.mechanism.fragments_by_softwire();
+    let key = softwires::fragment_key(&header, by_softwire, outer.source());
+    fragments::remember(host, owner.mechanism.datagrams(), &key, &transport)
 }
 
 /// Refuses a fragment after the first: the session of its datagram has ended, and its ports are elsewhere.

@@ -3,14 +3,15 @@
 
 use super::{Cross, Owner, machine, pass};
 use crate::address::{V4, V6, special};
+use crate::datagrams::FragmentKey;
 use crate::encap::four_in_six::{Softwire, carries};
 use crate::encap::{class, tunnel_error};
 use crate::host::Host;
 use crate::incoming::v4;
 use crate::mechanism::crossing::{SharesV4, Softwires};
 use crate::mechanism::passage::{Passage, Passed};
-use crate::mechanism::{Instances, Seen};
-use crate::nat::{FragmentKey, NatConfig};
+use crate::mechanism::{Instances, Remembered, Seen};
+use crate::nat::NatConfig;
 use crate::packet::{Family, Packet};
 use crate::policy::Policy;
 use crate::reason::Counter;
@@ -165,16 +166,19 @@ pub(super) struct FromSoftwire<'a, M> {
     pub(super) ends: Ends<V6>,
 }
 
-/// The key of a datagram that comes out of a softwire from this address. Hosts behind two private softwires may have the same
-/// IPv4 address.
+/// The key of a datagram that comes out of a softwire from this address.
 #[inline(always)]
 pub(super) const fn fragment_key(
     header: &ipv4::Header,
-    private: bool,
+    by_softwire: bool,
     softwire: V6,
 ) -> FragmentKey {
     let key = FragmentKey::v4(header);
-    if private { key.within(softwire) } else { key }
+    if by_softwire {
+        key.within(softwire)
+    } else {
+        key
+    }
 }
 
 /// From IPv4 to a softwire.
@@ -195,8 +199,8 @@ impl<M: SharesV4> Passage for FromSoftwire<'_, M> {
     }
 
     #[inline(always)]
-    fn nat(&self) -> Option<&NatConfig> {
-        self.mechanism.nat()
+    fn datagrams(&self) -> Option<Remembered<'_>> {
+        self.mechanism.datagrams()
     }
 
     #[inline(always)]
@@ -206,7 +210,7 @@ impl<M: SharesV4> Passage for FromSoftwire<'_, M> {
 
     #[inline(always)]
     fn fragment_key(&self, header: &ipv4::Header) -> FragmentKey {
-        fragment_key(header, M::PRIVATE_SOFTWIRES, self.ends.source)
+        fragment_key(header, M::FRAGMENTS_BY_SOFTWIRE, self.ends.source)
     }
 }
 
@@ -219,8 +223,8 @@ impl<M: SharesV4> Passage for ToSoftwire<'_, M> {
     }
 
     #[inline(always)]
-    fn nat(&self) -> Option<&NatConfig> {
-        self.0.nat()
+    fn datagrams(&self) -> Option<Remembered<'_>> {
+        self.0.datagrams()
     }
 
     #[inline(always)]

@@ -3,15 +3,17 @@
 
 use super::crossing::{SharesV4, Softwires};
 use super::passage::Passed;
-use super::{Mechanism, PacketV4, Part, Seen, Stage};
+use super::{Mechanism, PacketV4, Part, Remembered, Seen, Stage};
 use crate::address::port_set::Sharing;
 use crate::address::softwire::{self, B4Key, SharedNetworks, SoftwireTable};
 use crate::address::{V4, V6};
 use crate::customer::{Destination, Receiver};
+use crate::datagrams::BorderDatagrams;
 use crate::host::Host;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal};
 use crate::wire::content::Content;
+use crate::wire::protocol;
 use crate::wire::transport::Transport;
 use crate::wire::tuple::Ends;
 
@@ -27,6 +29,8 @@ pub struct LwAftr {
     pub softwires: SoftwireTable,
     /// The operator's choices.
     pub policy: LwAftrPolicy,
+    /// The datagrams whose ports it knows.
+    pub datagrams: BorderDatagrams,
 }
 
 /// The choices that RFC 7596 leaves to the operator of an lwAFTR (sections 6.2 and 8.1).
@@ -117,6 +121,8 @@ impl Mechanism for LwAftr {
     type Crossing = Softwires;
 
     const STAGE: Stage = Stage::Softwires;
+    const FRAGMENTS_IN_BPF: bool = true;
+    const FRAGMENTS_BY_SOFTWIRE: bool = true;
 
     #[inline(always)]
     fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
@@ -138,6 +144,15 @@ impl Mechanism for LwAftr {
         };
         let bound = self.bound(host, B4Key::new(to.address, psid, sharing))?;
         Some(Receiver::V6(bound.destination))
+    }
+
+    #[inline(always)]
+    fn datagrams(&self) -> Option<Remembered<'_>> {
+        Some(Remembered::ByBorder(&self.datagrams))
+    }
+
+    fn datagrams_mut(&mut self) -> Option<&mut BorderDatagrams> {
+        Some(&mut self.datagrams)
     }
 
     fn rules_base_mut(&mut self) -> Option<&mut u32> {
@@ -243,7 +258,7 @@ impl LwAftr {
         transport: &Transport,
     ) -> Option<Ends<V6>> {
         let sharing = self.shared.find(address)?;
-        let psid = psid(sharing, port, transport.content)?;
+        let psid = psid(sharing, port, transport)?;
         self.bound(host, B4Key::new(address, psid, sharing))
     }
 
@@ -258,9 +273,15 @@ impl LwAftr {
 
 /// The PSID of the lwB4 that has a port. A packet without a port belongs to no lwB4 of a shared address.
 #[inline(always)]
-fn psid(sharing: Sharing, port: u16, content: Content) -> Option<u16> {
-    match content {
-        Content::Other | Content::Continuation | Content::IcmpError if !sharing.is_whole() => None,
-        _ => sharing.psid_of(port),
+fn psid(sharing: Sharing, port: u16, transport: &Transport) -> Option<u16> {
+    let has_port = match transport.content {
+        Content::Other | Content::IcmpError => false,
+        Content::Continuation => matches!(transport.protocol, protocol::TCP | protocol::UDP),
+        _ => true,
+    };
+    if has_port || sharing.is_whole() {
+        sharing.psid_of(port)
+    } else {
+        None
     }
 }

@@ -3,11 +3,12 @@
 
 use super::crossing::{SharesV4, Softwires};
 use super::passage::Passed;
-use super::{Mechanism, PacketV4, Seen, Stage, map};
+use super::{Mechanism, PacketV4, Remembered, Seen, Stage, map};
 use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
 use crate::customer::{Destination, Receiver};
+use crate::datagrams::BorderDatagrams;
 use crate::host::Host;
 use crate::verdict::Refusal;
 use crate::wire::tuple::Ends;
@@ -22,12 +23,16 @@ pub struct MapEBr {
     pub destinations: V4Networks,
     /// The rules by which CEs have their addresses and ports.
     pub rules: MapRules,
+    /// The datagrams whose ports it knows.
+    pub datagrams: BorderDatagrams,
 }
 
 impl Mechanism for MapEBr {
     type Crossing = Softwires;
 
     const STAGE: Stage = Stage::Softwires;
+    const FRAGMENTS_IN_BPF: bool = true;
+    const FRAGMENTS_BY_SOFTWIRE: bool = true;
 
     #[inline(always)]
     fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
@@ -37,6 +42,15 @@ impl Mechanism for MapEBr {
     #[inline(always)]
     fn receiver<H: Host>(&self, _host: &H, to: &Destination) -> Option<Receiver> {
         map::receiver(&self.rules, to)
+    }
+
+    #[inline(always)]
+    fn datagrams(&self) -> Option<Remembered<'_>> {
+        Some(Remembered::ByBorder(&self.datagrams))
+    }
+
+    fn datagrams_mut(&mut self) -> Option<&mut BorderDatagrams> {
+        Some(&mut self.datagrams)
     }
 
     #[inline(always)]

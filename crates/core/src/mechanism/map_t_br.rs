@@ -1,12 +1,13 @@
 //! The BR of MAP-T: shared IPv4 addresses by translation, by rule and without state (RFC 7599).
 
 use super::crossing::{Translation, Translator};
-use super::{Instances, Mechanism, PacketV4, Seen, Stage, map};
+use super::{Instances, Mechanism, PacketV4, Remembered, Seen, Stage, map};
 use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, special};
 use crate::customer::{Destination, Receiver};
+use crate::datagrams::BorderDatagrams;
 use crate::host::Host;
 use crate::policy::Policy;
 use crate::reason::Counter;
@@ -23,12 +24,15 @@ pub struct MapTBr {
     pub destinations: V4Networks,
     /// The rules by which CEs have their addresses and ports.
     pub rules: MapRules,
+    /// The datagrams whose ports it knows.
+    pub datagrams: BorderDatagrams,
 }
 
 impl Mechanism for MapTBr {
     type Crossing = Translation;
 
     const STAGE: Stage = Stage::MapT;
+    const FRAGMENTS_IN_BPF: bool = true;
 
     #[inline(always)]
     fn owns_v4<H: Host>(&self, _host: &H, packet: &PacketV4<impl Fn() -> u8>) -> bool {
@@ -38,6 +42,15 @@ impl Mechanism for MapTBr {
     #[inline(always)]
     fn receiver<H: Host>(&self, _host: &H, to: &Destination) -> Option<Receiver> {
         map::receiver(&self.rules, to)
+    }
+
+    #[inline(always)]
+    fn datagrams(&self) -> Option<Remembered<'_>> {
+        Some(Remembered::ByBorder(&self.datagrams))
+    }
+
+    fn datagrams_mut(&mut self) -> Option<&mut BorderDatagrams> {
+        Some(&mut self.datagrams)
     }
 
     #[inline(always)]

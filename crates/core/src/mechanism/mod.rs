@@ -8,6 +8,7 @@
 pub mod aftr;
 pub mod crossing;
 pub mod four_in_six;
+pub(crate) mod fragments;
 pub mod instances;
 pub mod isatap;
 pub mod lwaftr;
@@ -31,6 +32,7 @@ use crate::address::networks::{V4Networks, V6Networks};
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6};
 use crate::customer::{Destination, Receiver};
+use crate::datagrams::BorderDatagrams;
 use crate::host::Host;
 use crate::nat::{Inside, NatConfig, Pool};
 use crate::packet::Family;
@@ -38,6 +40,7 @@ use crate::policy::Policy;
 use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
 
+pub use fragments::Remembered;
 pub use instances::Instances;
 
 /// Calls a macro with the list of all mechanisms, each as `module::Type` with its documentation, behind the
@@ -108,9 +111,11 @@ pub trait Mechanism {
     const COUNTS_TRAFFIC: bool = false;
 
     /// Whether the addresses of a packet in a softwire have a meaning in that softwire only. An error about
-    /// such a packet goes back through the softwire, so that the packet stays in its outer packet, and its
-    /// fragments are told from those of other softwires.
+    /// such a packet goes back through the softwire, so that the packet stays in its outer packet.
     const PRIVATE_SOFTWIRES: bool = false;
+
+    /// Whether fragments from a softwire are told from those of other softwires: hosts behind two may have the same address.
+    const FRAGMENTS_BY_SOFTWIRE: bool = Self::PRIVATE_SOFTWIRES;
 
     /// The family of the packets that its customers send; those of the other one are for them.
     const CUSTOMERS: Family = Family::V6;
@@ -178,6 +183,17 @@ pub trait Mechanism {
         } else {
             None
         }
+    }
+
+    /// The datagrams whose ports it knows by their first fragments; `None` where no ports matter.
+    #[inline(always)]
+    fn datagrams(&self) -> Option<Remembered<'_>> {
+        self.nat().map(Remembered::ByNat)
+    }
+
+    /// The datagrams of a border, to be changed.
+    fn datagrams_mut(&mut self) -> Option<&mut BorderDatagrams> {
+        None
     }
 
     /// The NAT, to be changed.
@@ -341,6 +357,19 @@ macro_rules! any_mechanism {
             }
 
             #[inline(always)]
+            fn datagrams(&self) -> Option<Remembered<'_>> {
+                match self {
+                    $(Self::$name(it) => it.datagrams(),)+
+                }
+            }
+
+            fn datagrams_mut(&mut self) -> Option<&mut BorderDatagrams> {
+                match self {
+                    $(Self::$name(it) => it.datagrams_mut(),)+
+                }
+            }
+
+            #[inline(always)]
             fn opening_nat_v4(&self) -> Option<&NatConfig> {
                 match self {
                     $(Self::$name(it) => it.opening_nat_v4(),)+
@@ -437,6 +466,15 @@ macro_rules! any_mechanism {
             pub const fn private_softwires(&self) -> bool {
                 match self {
                     $(Self::$name(_) => $module::$name::PRIVATE_SOFTWIRES,)+
+                }
+            }
+
+            /// Whether fragments from a softwire are told from those of other softwires.
+            #[inline(always)]
+            #[must_use]
+            pub const fn fragments_by_softwire(&self) -> bool {
+                match self {
+                    $(Self::$name(_) => $module::$name::FRAGMENTS_BY_SOFTWIRE,)+
                 }
             }
 

@@ -3,7 +3,7 @@
 
 use super::crossing::Napt44;
 use super::passage::{Passage, Passed};
-use super::{Hosts, Mechanism, Opens, PacketV4, Seen, Stage, stateful};
+use super::{Hosts, Mechanism, Opens, PacketV4, Remembered, Seen, Stage, stateful};
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
 use crate::host::Host;
@@ -106,8 +106,8 @@ impl Passage for Nat44 {
     }
 
     #[inline(always)]
-    fn nat(&self) -> Option<&NatConfig> {
-        Some(&self.nat)
+    fn datagrams(&self) -> Option<Remembered<'_>> {
+        Some(Remembered::ByNat(&self.nat))
     }
 
     #[inline(always)]

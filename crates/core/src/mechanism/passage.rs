@@ -3,10 +3,11 @@
 //! Such a packet passes between two sides, each of them a link or a softwire (a tunnel that carries IPv4
 //! over IPv6). The mechanism gives the tuple on the other side, and the side itself.
 
-use super::Seen;
+use super::{Remembered, Seen};
 use crate::address::{V4, V6};
+use crate::datagrams::FragmentKey;
 use crate::host::Host;
-use crate::nat::{FragmentKey, NatConfig};
+use crate::nat::NatConfig;
 use crate::reason::Counter;
 use crate::verdict::Refusal;
 use crate::wire::ipv4;
@@ -80,9 +81,9 @@ pub trait Passage {
         Ok(())
     }
 
-    /// The NAT that makes the tuples, if there is one: it remembers the ports of fragments.
+    /// The datagrams whose ports the mechanism knows.
     #[inline(always)]
-    fn nat(&self) -> Option<&NatConfig> {
+    fn datagrams(&self) -> Option<Remembered<'_>> {
         None
     }
 

@@ -5,17 +5,13 @@ use super::{Part, Seen};
 use crate::address::{V4, V6};
 use crate::customer::{Destination, Receiver};
 use crate::host::Host;
-use crate::incoming::v6;
-use crate::nat::{
-    self, Endpoint4, FragmentKey, Inside, NatConfig, Passed, Protocol, Side, TcpFlags,
-};
-use crate::packet::Packet;
+use crate::nat::{self, Endpoint4, Inside, NatConfig, Passed, Protocol, Side, TcpFlags};
 use crate::reason::Counter;
-use crate::verdict::{IcmpError, Refusal, Slow};
+use crate::verdict::{IcmpError, Refusal};
 use crate::wire::content::Content;
 use crate::wire::protocol;
 use crate::wire::transport::Transport;
-use crate::wire::tuple::{Ports, Tuple};
+use crate::wire::tuple::Tuple;
 
 /// The outside endpoint for a packet from `inside` to `remote`.
 ///
@@ -181,65 +177,6 @@ const fn destination(tuple: &Tuple<V4>) -> Endpoint4 {
         address: tuple.destination,
         port: tuple.destination_port,
     }
-}
-
-/// The ports of the datagram that a fragment belongs to (RFC 6146 section 3.4): a first fragment is
-/// remembered, the others are found by it. Without a NAT nothing remembers, and the datagram is put
-/// together (RFC 7597 section 8.3).
-///
-/// # Errors
-/// The first fragment has not come yet, or there is no room to remember it, or this engine leaves it to another.
-#[inline(always)]
-pub(crate) fn ports_of<P: Packet, H: Host>(
-    host: &H,
-    nat: Option<&NatConfig>,
-    key: impl FnOnce() -> FragmentKey,
-    transport: &Transport,
-) -> Result<Ports, Refusal> {
-    let first = transport.content != Content::Continuation;
-    if !P::ABILITIES.fragments {
-        return Err(Refusal::Slow(if first {
-            Slow::FirstFragment
-        } else {
-            Slow::HoldFragment
-        }));
-    }
-    let nat = nat.ok_or(Refusal::Slow(Slow::Reassemble))?;
-    if first {
-        if P::ABILITIES.holds {
-            nat::remember(host, nat, &key(), transport.ports(), true)
-                .map_err(|_| Refusal::Drop(Counter::TableFull))?;
-        }
-        return Ok(transport.ports());
-    }
-    let key = key();
-    let mut ports = nat::recall(host, nat, &key);
-    if P::ABILITIES.holds && P::ABILITIES.beside_others && ports.is_none() {
-        ports = nat::wait_for_first(host, nat, &key);
-    }
-    ports.ok_or(Refusal::Slow(Slow::HoldFragment))
-}
-
-/// Remembers a first fragment for an engine that leaves that to a program of its own. `None` if it is not the first, if
-/// others wait for it in user space, or if there is no room.
-#[inline(always)]
-pub(crate) fn remember<H: Host>(
-    host: &H,
-    nat: &NatConfig,
-    key: &FragmentKey,
-    transport: &Transport,
-) -> Option<()> {
-    if transport.content == Content::Continuation {
-        return None;
-    }
-    nat::remember(host, nat, key, transport.ports(), false).ok()
-}
-
-/// The key of the datagram that an IPv6 fragment belongs to.
-#[inline(always)]
-pub(crate) fn fragment_key_v6(incoming: &v6::Incoming) -> FragmentKey {
-    let fragment = incoming.fragment.get().unwrap_or_default();
-    FragmentKey::v6(&incoming.header, fragment.identification, incoming.protocol)
 }
 
 /// The transport of a packet for the NAT. Other protocols are refused as RFC 6146 section 3.4 says.

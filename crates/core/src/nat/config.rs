@@ -7,7 +7,6 @@ use crate::table::{Secret, Seed};
 use crate::time::Span;
 
 use super::deterministic::Deterministic;
-use super::endpoint::address_words;
 use super::layout::Layout;
 use super::pool::Pool;
 
@@ -120,10 +119,10 @@ impl Subscriber {
         let mut networks = [0; NETWORKS];
         let wider = V6_NETWORKS.into_iter().filter(|network| *network < bits);
         for (mask, network) in networks.iter_mut().zip(wider) {
-            *mask = address_words(V6::mask(network))[0];
+            *mask = V6::mask(network).words()[0];
         }
         Self {
-            address: address_words(V6::mask(bits)),
+            address: V6::mask(bits).words(),
             v4: 0,
             networks,
         }

@@ -156,16 +156,6 @@ impl Protocol {
     }
 }
 
-/// An IPv6 address as the two words that tables and masks use: memory order within 32 bits.
-#[inline(always)]
-pub(super) const fn address_words(address: V6) -> [u64; 2] {
-    let a = address.0;
-    [
-        (a[0].0 as u64) << 32 | a[1].0 as u64,
-        (a[2].0 as u64) << 32 | a[3].0 as u64,
-    ]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,7 @@ use super::layout::Layout;
 /// The version of the tables: how they are laid out, and what their words mean, the hashes included. Whoever
 /// changes that gives it another number; a test (`tests/nat/format.rs`) notices. Counts are no part of it: whoever takes
 /// tables over counts anew, the shares of networks included ([`recover`](fn@super::recover)).
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 impl Layout {
     /// A capacity for which [`Layout::new`] makes this layout.

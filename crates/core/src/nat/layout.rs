@@ -13,10 +13,6 @@ pub(super) const REFUSAL_LINES: u32 = 64;
 /// Sessions for each line of what they carried.
 pub(super) const CARRIED_PER_LINE: u32 = 2;
 
-/// Entries for each two buckets, which have 16 places: where each entry has two buckets to choose from, one of a
-/// million finds both full.
-const ENTRIES_OF_TWO: u64 = 11;
-
 /// Sessions for each token bucket of an instance.
 const SESSIONS_PER_BUCKET: u32 = 16;
 
@@ -116,7 +112,7 @@ impl Layout {
     /// The fragmented datagrams that the table was made for.
     #[must_use]
     pub const fn most_fragments(&self) -> u32 {
-        (self.fragments.control.count as u64 * ENTRIES_OF_TWO / 2) as u32
+        self.fragments.control.entries()
     }
 
     /// The line after the last.
@@ -167,21 +163,14 @@ impl Layout {
     }
 
     fn words(&mut self, entries: u32) -> Buckets {
-        let buckets = Buckets {
-            first: self.end,
-            count: (u64::from(entries) * 2).div_ceil(ENTRIES_OF_TWO) as u32,
-        };
-        self.end += buckets.count + Buckets::bitmap(buckets.count);
+        let buckets = Buckets::for_entries(self.end, entries);
+        self.end = buckets.end();
         buckets
     }
 
     fn slots(&mut self, entries: u32) -> Slots {
-        let control = self.words(entries);
-        let slots = Slots {
-            control,
-            first: self.end,
-        };
-        self.end += slots.len();
+        let slots = Slots::for_entries(self.end, entries);
+        self.end = slots.end();
         slots
     }
 }

@@ -80,7 +80,6 @@ pub use fill::{Fill, fills};
 pub use fixed::{StaticBinding, StaticError, insert_static, remove_static};
 pub use flow::{inbound, is_for_others, outbound};
 pub use format::FORMAT;
-pub use fragment::{FragmentKey, recall, remember, wait_for_first};
 pub use held::{Held, address_of, hold, release};
 pub use layout::Layout;
 pub use lookup::{bound_to, is_open, owner_of, peek_inbound, peek_outbound, session_between};

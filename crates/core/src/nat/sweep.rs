@@ -3,6 +3,7 @@
 
 use core::ops::Range;
 
+use crate::datagrams;
 use crate::reason::Counter;
 use crate::table::{Memory, Position, Slot, Slots, hash};
 use crate::time::Instant;
@@ -11,7 +12,6 @@ use super::binding;
 use super::bound::Counted;
 use super::config::{Blocks, NatConfig};
 use super::endpoint::{Endpoint4, Inside, Protocol};
-use super::fragment;
 use super::permission;
 use super::port::{self, BLOCK, index_word};
 use super::session::{self, BINDING, CREATED, OUTSIDE, REMOTE, REPORTED, Status};
@@ -119,10 +119,10 @@ pub fn sweep<M: Memory + ?Sized>(
     start += layout.subscribers.control.count;
     for position in positions(&layout.fragments, start, &buckets) {
         if let Some(slot) = layout.fragments.entry(memory, position)
-            && fragment::expired(&slot, now)
+            && datagrams::expired(&slot, now)
             && slot.end()
         {
-            fragment::release(memory, cfg, position);
+            datagrams::release(memory, cfg, position);
         }
     }
 }

@@ -25,6 +25,9 @@ const PREFER_FIRST: u32 = 3;
 
 /// Bits of a line: buckets that a line of the bitmap speaks of.
 const BITS: u32 = 512;
+/// Entries for each two buckets, which have 16 places: where each entry has two buckets to choose from, one of a
+/// million finds both full.
+const ENTRIES_OF_TWO: u64 = 11;
 
 /// Where the buckets lie in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,9 +115,20 @@ impl Buckets {
         memory.line(self.first.wrapping_add(bucket))
     }
 
-    /// Lines of the bitmap behind this many buckets.
-    pub(crate) const fn bitmap(buckets: u32) -> u32 {
-        buckets.div_ceil(BITS)
+    /// Buckets for so many entries, from a line on.
+    pub(crate) const fn for_entries(first: u32, entries: u32) -> Self {
+        let count = (entries as u64 * 2).div_ceil(ENTRIES_OF_TWO) as u32;
+        Self { first, count }
+    }
+
+    /// The entries that the buckets were made for.
+    pub(crate) const fn entries(self) -> u32 {
+        (self.count as u64 * ENTRIES_OF_TWO / 2) as u32
+    }
+
+    /// The line after the buckets and the bitmap behind them.
+    pub(crate) const fn end(self) -> u32 {
+        self.first + self.count + self.count.div_ceil(BITS)
     }
 
     /// The word of the bitmap that has the bit of a bucket, and the bit.
@@ -492,11 +506,11 @@ mod tests {
     #[test]
     fn three_quarters_fit() {
         const BUCKETS: u32 = 4096;
-        let memory = memory((BUCKETS + Buckets::bitmap(BUCKETS)) as usize);
         let table = Buckets {
             first: 0,
             count: BUCKETS,
         };
+        let memory = memory(table.end() as usize);
         let entries = u64::from(BUCKETS) * 6;
         let refused = (1..=entries)
             .filter(|n| {
@@ -512,11 +526,11 @@ mod tests {
     #[test]
     fn everything_is_found_wherever_it_went() {
         const BUCKETS: u32 = 64;
-        let memory = memory((BUCKETS + Buckets::bitmap(BUCKETS)) as usize);
         let table = Buckets {
             first: 0,
             count: BUCKETS,
         };
+        let memory = memory(table.end() as usize);
         let found = |n: u64| table.find(&memory[..], mixed(n), u64::MAX, USED | n);
         let mut there = Vec::new();
         for n in 1..=500 {

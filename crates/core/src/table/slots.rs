@@ -246,6 +246,20 @@ impl Slots {
         Position(line.wrapping_sub(self.first))
     }
 
+    /// A table for so many entries, from a line on.
+    pub(crate) const fn for_entries(first: u32, entries: u32) -> Self {
+        let control = Buckets::for_entries(first, entries);
+        Self {
+            control,
+            first: control.end(),
+        }
+    }
+
+    /// The line after the table.
+    pub(crate) const fn end(&self) -> u32 {
+        self.first + self.len()
+    }
+
     /// Slots of the table.
     #[inline(always)]
     #[must_use]

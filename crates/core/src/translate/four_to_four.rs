@@ -9,7 +9,7 @@ use crate::checksum::{Change, Delta, Field};
 use crate::host::Host;
 use crate::incoming::v4;
 use crate::mechanism::passage::{Exit, Passage};
-use crate::mechanism::{Seen, stateful};
+use crate::mechanism::{Seen, fragments, stateful};
 use crate::packet::{Packet, Truncated};
 use crate::policy::Policy;
 use crate::reason::Counter;
@@ -45,7 +45,7 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
     }
     let ports = if header.fragment().is_fragment() {
         let key = || passage.fragment_key(&header);
-        stateful::ports_of::<P, _>(host, passage.nat(), key, transport)?
+        fragments::ports_of::<P, _>(host, passage.datagrams(), key, transport)?
     } else {
         transport.ports()
     };

@@ -4,11 +4,11 @@ use super::headers_v6::{Outgoing, headers, icmpv6_pseudo_header, link_mtu};
 use super::{Hop, mss, mtu, patch_transport, pseudo_header, quoted};
 use crate::address::{V4, V6};
 use crate::checksum::{Change, ChecksumKind, Delta, Sum};
+use crate::datagrams::FragmentKey;
 use crate::host::Host;
 use crate::incoming::v4;
 use crate::mechanism::crossing::Translator;
-use crate::mechanism::{Seen, stateful};
-use crate::nat::FragmentKey;
+use crate::mechanism::{Seen, fragments, stateful};
 use crate::packet::{Family, Packet, Truncated};
 use crate::policy::{Policy, ZeroUdpChecksum};
 use crate::reason::Counter;
@@ -43,7 +43,7 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
     }
     let ports = if fragmented && M::BY_PORTS {
         let key = || FragmentKey::v4(&header);
-        stateful::ports_of::<P, _>(host, mechanism.nat(), key, transport)?
+        fragments::ports_of::<P, _>(host, mechanism.datagrams(), key, transport)?
     } else {
         transport.ports()
     };

@@ -9,7 +9,7 @@ use crate::checksum::{Change, Delta, Sum};
 use crate::host::Host;
 use crate::incoming::v6;
 use crate::mechanism::crossing::Translator;
-use crate::mechanism::{Instances, Seen, stateful};
+use crate::mechanism::{Instances, Seen, fragments, stateful};
 use crate::packet::{Family, Packet, Truncated};
 use crate::policy::Policy;
 use crate::reason::Counter;
@@ -35,8 +35,8 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
 ) -> Result<Verdict, Refusal> {
     let incoming = v6::read(packet, header)?;
     let ports = if incoming.fragment.is_fragment() && M::BY_PORTS {
-        let key = || stateful::fragment_key_v6(&incoming);
-        stateful::ports_of::<P, _>(host, mechanism.nat(), key, &incoming.transport)?
+        let key = || fragments::key_v6(&incoming);
+        fragments::ports_of::<P, _>(host, mechanism.datagrams(), key, &incoming.transport)?
     } else {
         incoming.transport.ports()
     };

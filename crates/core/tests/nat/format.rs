@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use isthmus_core::encap::path_mtu;
+use isthmus_core::datagrams::*;
 use isthmus_core::nat::*;
 use isthmus_core::wire::ipv4;
 use isthmus_core::wire::tuple::Ports;
@@ -74,10 +74,10 @@ fn another_format_has_another_number() {
     };
     let now = [Setup::default(), blocks, limits].map(|setup| written(&setup));
     assert_eq!(
-        (FORMAT, path_mtu::LINES, now),
+        (FORMAT, BorderDatagrams::LINES.end, now),
         (
-            2,
-            64,
+            3,
+            6771,
             [
                 0x0e5f_81c3_72b4_61c7,
                 0xfec6_adcb_0cd0_f69d,

@@ -1,6 +1,7 @@
 //! Fragments (RFC 6146 section 3.4), also beside a flood of them.
 
 use isthmus_core::address::V4;
+use isthmus_core::datagrams::*;
 use isthmus_core::nat::*;
 use isthmus_core::time::{Instant, Span};
 use isthmus_core::wire::ipv4;

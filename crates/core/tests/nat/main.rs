@@ -1,5 +1,6 @@
 //! The NAT, with memory, a clock and chance of the tests' own.
 
+mod border;
 mod bound;
 mod engines;
 mod filtering;

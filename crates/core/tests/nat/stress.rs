@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use crate::support::*;
+use isthmus_core::datagrams::*;
 use isthmus_core::host::{Bounded, Destination, Host, Route, Thorough};
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;

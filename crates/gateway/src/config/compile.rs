@@ -10,7 +10,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use isthmus_core::address::eam::{self, Mapping};
 use isthmus_core::address::softwire::{SharedNetworks, Softwire, Softwires};
 use isthmus_core::config::{self as core, EamTable, PrefixMapping};
-use isthmus_core::encap::path_mtu;
+use isthmus_core::datagrams::BorderDatagrams;
 use isthmus_core::mechanism::Mechanism as _;
 use isthmus_core::nat;
 use isthmus_core::table::{FillError, Line, Memory, Secret, Seed};
@@ -89,7 +89,7 @@ impl Document {
         let mut compiled = Compiled {
             instances: Vec::new(),
             rules: Vec::new(),
-            state_lines: path_mtu::LINES,
+            state_lines: BorderDatagrams::LINES.end,
             fixed: Vec::new(),
             own_limits: Vec::new(),
         };
@@ -121,6 +121,9 @@ impl Document {
                         (mechanism.nat_mut(), &composed.nat)
                     {
                         *laid_out = compiled.nat(nat, *subscriber, secrets)?;
+                    }
+                    if let Some(datagrams) = mechanism.datagrams_mut() {
+                        datagrams.seed = secrets.tables;
                     }
                     if let core::AnyMechanism::Siit(siit) = &mut mechanism
                         && let Some(mapping) = composed.clat().and_then(|clat| clat.mapping())

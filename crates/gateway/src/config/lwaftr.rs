@@ -11,6 +11,7 @@ use isthmus_core::address::port_set::Sharing;
 use isthmus_core::address::softwire::{SharedNetworks, Softwire};
 use isthmus_core::address::special;
 use isthmus_core::config as core;
+use isthmus_core::datagrams::BorderDatagrams;
 
 use super::composed::{self, Composed, UNICAST};
 use super::diagnose::{Diagnostic, Sink};
@@ -48,6 +49,7 @@ pub(super) fn lwaftr(reader: &Reader<'_>, files: &mut Files<'_>) -> Option<Compo
         shared: table.shared,
         softwires: core::SoftwireTable::default(),
         policy,
+        datagrams: BorderDatagrams::default(),
     });
     let mut composed = Composed::new("lw4o6 aftr", core);
     for network in &networks {

@@ -7,6 +7,7 @@ use ipnet::{Ipv4Net, Ipv6Net};
 use isthmus_core::address::map::{Ce, MapRule, MapRules};
 use isthmus_core::address::port_set::PortSet;
 use isthmus_core::config as core;
+use isthmus_core::datagrams::BorderDatagrams;
 use isthmus_core::nat;
 
 use super::composed::{self, Composed, fit_v4, fit_v6, list, no_nat};
@@ -68,6 +69,7 @@ pub(super) fn map_e(reader: &Reader<'_>) -> Option<Composed> {
                 local: local.value.into(),
                 destinations: fit_v4(&shared),
                 rules: table(&rules),
+                datagrams: BorderDatagrams::default(),
             });
             let mut composed = Composed::new("map-e br", core);
             composed.claim(
@@ -112,6 +114,7 @@ pub(super) fn map_t(reader: &Reader<'_>) -> Option<Composed> {
                 prefix: default.value,
                 destinations: fit_v4(&shared),
                 rules: table(&rules),
+                datagrams: BorderDatagrams::default(),
             });
             let mut composed = Composed::new("map-t br", core);
             composed.claim(overlap::of_rfc6052(&default), "prefix", default.span);

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use isthmus_core::encap::path_mtu;
+use isthmus_core::datagrams::BorderDatagrams;
 use isthmus_core::mechanism::Mechanism as _;
 use isthmus_core::nat::{Blocks, Capacity, Layout, NatConfig};
 use isthmus_core::table::Memory;
@@ -40,13 +40,13 @@ struct Free {
 }
 
 impl Default for Placement {
-    /// Nothing but the path MTUs of tunnels, which stay where they are.
+    /// Nothing but the path MTUs of tunnels and the datagrams of borders, which stay where they are.
     fn default() -> Self {
         Self {
             tables: BTreeMap::new(),
             free: Vec::new(),
-            end: path_mtu::LINES,
-            used: path_mtu::LINES,
+            end: BorderDatagrams::LINES.end,
+            used: BorderDatagrams::LINES.end,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::time::Instant;
 
+use isthmus_core::datagrams::BorderDatagrams;
 use isthmus_core::nat::{self, Recovered};
 use isthmus_engine::memory::Region;
 use isthmus_engine::own::Services;
@@ -211,7 +212,8 @@ fn own_memory(needed: u32, store: &mut Store) -> Result<Region, UpError> {
 /// memory yet.
 pub(super) fn recover(memory: &SessionMemory, prepared: &Prepared) {
     let state = &*memory.state;
-    for lines in &prepared.again {
+    // Datagrams of borders are of moments ago, and may be half written.
+    for lines in prepared.again.iter().chain([&BorderDatagrams::LINES]) {
         placement::clear(state, lines.clone());
     }
     let after = &prepared.placement;

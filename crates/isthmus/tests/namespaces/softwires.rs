@@ -4,6 +4,7 @@ mod household;
 pub(crate) mod net;
 mod ports;
 mod proxied;
+mod strangers;
 pub(crate) mod traffic;
 
 use isthmus_lab::subjects::provider::{self, Mechanism, Transport};
@@ -148,6 +149,27 @@ mod opens_in_bpf {
     sessions! {
         xdp: map_e MAP_E, map_t MAP_T, lw4o6 LW4O6, clat CLAT, aftr DS_LITE,;
         tc: map_e MAP_E, map_t MAP_T, lw4o6 LW4O6, clat CLAT, aftr DS_LITE,;
+    }
+}
+
+mod strangers_send_fragments {
+    use isthmus_lab::subjects::provider;
+
+    use super::strangers;
+
+    #[test]
+    fn to_a_map_e_border_in_xdp() {
+        strangers::take_nothing(&provider::MAP_E, "xdp");
+    }
+
+    #[test]
+    fn to_a_map_t_border_in_tc() {
+        strangers::take_nothing(&provider::MAP_T, "tc");
+    }
+
+    #[test]
+    fn to_an_lwaftr_in_xdp() {
+        strangers::take_nothing(&provider::LW4O6, "xdp");
     }
 }
 

@@ -41,8 +41,8 @@ const IN_USER_SPACE: [&str; 11] = [
 /// There are more of them; a change of the names must not make the check empty.
 const LEAST: usize = 150;
 
-/// The vectors of fragments in order, of datagrams with a checksum: of each mechanism with sessions, out and in.
-const FRAGMENTS: [&str; 8] = [
+/// The vectors of fragments in order, of datagrams with a checksum: of each mechanism to which ports matter, out and in.
+const FRAGMENTS: [&str; 14] = [
     "rfc6146-3.7-fragments-6to4",
     "rfc6146-3.7-fragments-4to6",
     "rfc6146-3.4-fragments-tcp-6to4",
@@ -51,6 +51,12 @@ const FRAGMENTS: [&str; 8] = [
     "rfc6333-6.3-fragments-in",
     "rfc7596-5.2-fragments-out-and-back",
     "rfc6877-6.3-fragments-out-and-back",
+    "rfc7596-6.2-fragments-to-a-lwb4",
+    "rfc7596-6.2-fragments-from-a-lwb4",
+    "rfc7597-8.3.2-fragments-to-a-customer",
+    "rfc7597-8.3.2-fragments-from-a-customer",
+    "rfc7599-10.2-fragments-to-a-customer",
+    "rfc7599-10.2-fragments-from-a-customer",
 ];
 
 /// Runs the vectors of ICMP errors in an engine. The error names those with packets that took the slow path.

@@ -1,6 +1,7 @@
 //! The tools of users, and the parsing of their output.
 
 use std::{
+    collections::HashMap,
     io::ErrorKind,
     net::{SocketAddr, UdpSocket},
     process::Command,
@@ -194,11 +195,33 @@ pub fn median_round_trip(client: &Namespace, address: &str) -> Result<f64> {
     Ok(median(&mut times) * 1000.0)
 }
 
+/// Returns the round-trip times that `ping` printed, in milliseconds. It rounds them to a step of a microsecond or more. Those
+/// that it printed alike are spread evenly over their step, so that a median says more than a step (the median of grouped
+/// data).
 fn round_trips(output: &str) -> Vec<f64> {
-    output
-        .lines()
-        .filter_map(|line| line.split_once("time=")?.1.split(' ').next()?.parse().ok())
-        .collect()
+    let printed = |line| -> Option<(&str, f64)> {
+        let text = str::split_once(line, "time=")?.1.split(' ').next()?;
+        Some((text, text.parse().ok()?))
+    };
+    let printed: Vec<(&str, f64)> = output.lines().filter_map(printed).collect();
+    let mut alike: HashMap<&str, u32> = HashMap::new();
+    for (text, _) in &printed {
+        *alike.entry(text).or_default() += 1;
+    }
+    let mut before: HashMap<&str, u32> = HashMap::new();
+    let spread = |(text, time)| {
+        let number = before.entry(text).or_default();
+        let place = (f64::from(*number) + 0.5) / f64::from(alike[text]) - 0.5;
+        *number += 1;
+        time + place * step(text)
+    };
+    printed.iter().copied().map(spread).collect()
+}
+
+/// Returns the difference between a decimal number and the next with as many places.
+fn step(number: &str) -> f64 {
+    let places = number.split_once('.').map_or(0, |(_, after)| after.len());
+    (0..places).fold(1.0, |step, _| step / 10.0)
 }
 
 /// Load on a name server: AAAA queries for the numbered names, a window of them outstanding.
@@ -289,6 +312,26 @@ mod tests {
             64 bytes from ::1: icmp_seq=1 ttl=64 time=0.045 ms\n\
             64 bytes from ::1: icmp_seq=2 ttl=64 time=1.5 ms\n\n--- ::1 ping statistics ---\n";
         assert_eq!(round_trips(output), [0.045, 1.5]);
+    }
+
+    #[test]
+    fn round_trips_that_print_alike_are_spread_over_their_step() {
+        let output: String = ["0.008", "0.009", "0.008", "0.008", "12.3"]
+            .map(|time| format!("64 bytes from ::1: time={time} ms\n"))
+            .concat();
+        let mut times = round_trips(&output);
+        let expected = [0.008 - 0.001 / 3.0, 0.009, 0.008, 0.008 + 0.001 / 3.0, 12.3];
+        assert!(
+            times
+                .iter()
+                .zip(expected)
+                .all(|(time, expected)| (time - expected).abs() < 1e-9),
+            "{times:?}"
+        );
+        // Half of the values are below the number between both, whatever was printed.
+        let half = "time=0.008 ms\n".repeat(5) + &"time=0.009 ms\n".repeat(5);
+        times = round_trips(&half);
+        assert!((median(&mut times) - 0.0085).abs() < 1e-9);
     }
 
     /// 250 octets of payload.
