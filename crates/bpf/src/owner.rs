@@ -4,9 +4,10 @@ use isthmus_abi::banks::InstanceWords;
 use isthmus_core::address::{V4, V6};
 use isthmus_core::config::Instance;
 use isthmus_core::customer::Destination;
+use isthmus_core::datagrams::FragmentKey;
 use isthmus_core::host::{Established, Host};
 use isthmus_core::mechanism::instances::{Found, MOST_INSTANCES, any_pool_owns};
-use isthmus_core::mechanism::{Instances, Mechanism, Member, PacketV4};
+use isthmus_core::mechanism::{self, Instances, Mechanism, Member, PacketV4};
 use isthmus_core::packet::{Family, Packet};
 use isthmus_core::wire::{ipv4, ipv6, protocol};
 use isthmus_core::word::Word;
@@ -307,6 +308,39 @@ pub extern "C" fn receiver(
             1
         }
         _ => 0,
+    }
+}
+
+/// The destination port of a datagram that an instance remembers, between two IPv4 addresses as they lie in the packet, with its
+/// identification in the upper half of `datagram` and its protocol below; [`UNKNOWN`] if it does not.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn datagram_port(
+    source: u32,
+    destination: u32,
+    datagram: u32,
+    instance: u32,
+) -> u32 {
+    let services = Services::<Established, _, ()>::new(NoRoute);
+    let ends = (V4(Word(source)), V4(Word(destination)));
+    let key = FragmentKey::between(ends, (datagram >> 16) as u16, datagram as u8);
+    let found = Configured::now().get(instance);
+    found
+        .and_then(|found| mechanism::port_of(&services, found.mechanism.datagrams(), &key))
+        .map_or(UNKNOWN, u32::from)
+}
+
+/// No port.
+const UNKNOWN: u32 = 1 << 16;
+
+/// The destination port of the datagram that a later fragment belongs to; see [`datagram_port`].
+#[inline(always)]
+pub(crate) fn port_of(later: &ipv4::Header, instance: u32) -> Option<u16> {
+    let (source, destination) = (later.source().0.0, later.destination().0.0);
+    let datagram = u32::from(later.identification()) << 16 | u32::from(later.protocol());
+    match datagram_port(source, destination, datagram, instance) {
+        UNKNOWN => None,
+        port => Some(port as u16),
     }
 }
 

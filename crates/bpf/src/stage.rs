@@ -187,9 +187,13 @@ pub(crate) fn hand_up<D: Device>(device: &D, answer: i32, searched: u64) -> i32 
     let sends = |family, source| found.mechanism.is_from_customer(family, source);
     let customer = match answer {
         UNASKED => Ok(Customer::NOBODY),
-        _ => Customer::of(device, found.policy.customer_prefix, sends, |to| {
-            owner::words_of(to, instance)
-        }),
+        _ => Customer::of(
+            device,
+            found.policy.customer_prefix,
+            sends,
+            |later| owner::port_of(later, instance),
+            |to| owner::words_of(to, instance),
+        ),
     };
     let Ok(mut customer) = customer else {
         maps::count_in(row, Counter::Truncated);

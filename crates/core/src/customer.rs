@@ -104,7 +104,8 @@ impl Customer {
     };
 
     /// The customer of a packet, which sends it if `sends` says so of its family, and of its source if that is an IPv4 address;
-    /// else it receives the packet, and `receiver` may know its [words](Receiver::words). An IPv6 network has `bits` bits.
+    /// else it receives the packet, and `receiver` may know its [words](Receiver::words). Of a later fragment, `port` may know the
+    /// destination port. An IPv6 network has `bits` bits.
     ///
     /// # Errors
     /// The packet ends inside its header.
@@ -113,6 +114,7 @@ impl Customer {
         packet: &P,
         bits: u8,
         sends: impl FnOnce(Family, V4) -> bool,
+        port: impl FnOnce(&ipv4::Header) -> Option<u16>,
         receiver: impl FnOnce(&Destination) -> Option<[u64; 2]>,
     ) -> Result<Self, Truncated> {
         let header = ipv4::Header::read(packet, 0)?;
@@ -126,7 +128,7 @@ impl Customer {
         let words = match family {
             Family::V4 if sends => Receiver::V4(source).words(bits),
             Family::V4 => {
-                let destination = Destination::of(packet, &header);
+                let destination = Destination::of(packet, &header, port);
                 let known = receiver(&destination);
                 if known.is_none() && destination.port.is_none() {
                     queue = Queue::Fragments;
@@ -185,16 +187,20 @@ pub struct Destination {
     pub address: V4,
     /// The number of the protocol.
     pub protocol: u8,
-    /// Port, or identifier of a ping; 0 for what has neither. A later fragment has none.
+    /// Port, or identifier of a ping; 0 for what has neither. A later fragment has none, unless its datagram is known.
     pub port: Option<u16>,
 }
 
 impl Destination {
     #[inline(always)]
-    fn of<P: Packet>(packet: &P, header: &ipv4::Header) -> Self {
+    fn of<P: Packet>(
+        packet: &P,
+        header: &ipv4::Header,
+        later: impl FnOnce(&ipv4::Header) -> Option<u16>,
+    ) -> Self {
         let protocol = header.protocol();
         let port = if header.fragment().offset != 0 {
-            None
+            later(header)
         } else if header.header_length() == ipv4::HEADER {
             Some(port(packet, protocol))
         } else {
@@ -265,15 +271,20 @@ mod tests {
         [from.to_be_bytes(), to.to_be_bytes(), [0, 8], [0, 0]].concat()
     }
 
+    /// Nothing is known of a datagram.
+    fn unknown(_: &ipv4::Header) -> Option<u16> {
+        None
+    }
+
     fn outside(packet: &Bytes) -> Customer {
-        Customer::of(packet, 64, |_, _| false, |_| None).unwrap()
+        Customer::of(packet, 64, |_, _| false, unknown, |_| None).unwrap()
     }
 
     #[test]
     fn a_sender_is_one_customer_whatever_it_sends() {
         let sends = |family, source| family == Family::V4 && source == v4("192.0.2.1");
-        let one = Customer::of(&packet(0, 17, &udp(1, 2)), 64, sends, |_| None).unwrap();
-        let other = Customer::of(&packet(7, 6, &[]), 64, sends, |_| None).unwrap();
+        let one = Customer::of(&packet(0, 17, &udp(1, 2)), 64, sends, unknown, |_| None).unwrap();
+        let other = Customer::of(&packet(7, 6, &[]), 64, sends, unknown, |_| None).unwrap();
         assert_eq!(one.queue, Queue::Inside);
         assert_eq!(one, other);
     }
@@ -296,10 +307,12 @@ mod tests {
         assert_eq!(outside(&later).queue, Queue::Fragments);
         assert_eq!(outside(&later), outside(&packet(7, 17, &udp(1, 501))));
         let known = |_: &Destination| Some([5, 5]);
-        let received = Customer::of(&later, 64, |_, _| false, known).unwrap();
+        let received = Customer::of(&later, 64, |_, _| false, unknown, known).unwrap();
         assert_eq!(received.queue, Queue::Outside);
         assert_eq!(received.with_fragment().queue, Queue::Fragments);
-        let sent = Customer::of(&later, 64, |_, _| true, known).unwrap();
+        let of_known = Customer::of(&later, 64, |_, _| false, |_| Some(500), |_| None).unwrap();
+        assert_eq!(of_known, first, "a datagram whose first fragment is known");
+        let sent = Customer::of(&later, 64, |_, _| true, unknown, known).unwrap();
         assert_eq!(sent.queue, Queue::Inside);
         assert_eq!(sent.with_fragment(), sent);
     }
@@ -311,7 +324,7 @@ mod tests {
             assert_eq!(to.address, v4("203.0.113.9"));
             to.port.map(|_| Receiver::V6(inside).words(64))
         };
-        let of = |packet| Customer::of(&packet, 64, |_, _| false, known).unwrap();
+        let of = |packet| Customer::of(&packet, 64, |_, _| false, unknown, known).unwrap();
         let one = of(packet(0, 17, &udp(1, 500)));
         assert_eq!(one, of(packet(0, 6, &udp(2, 501))));
         assert_eq!(one.queue, Queue::Outside);
@@ -328,7 +341,7 @@ mod tests {
             outside(&packet(0, 50, &[]))
         );
         assert_eq!(
-            Customer::of(&Bytes(vec![0x45; 8]), 64, |_, _| true, |_| None),
+            Customer::of(&Bytes(vec![0x45; 8]), 64, |_, _| true, unknown, |_| None),
             Err(Truncated)
         );
     }
@@ -356,7 +369,9 @@ mod tests {
             bytes.extend(destination);
             Bytes(bytes)
         };
-        let of = |one, other, sends| Customer::of(&between(one, other), 64, |_, _| sends, |_| None);
+        let of = |one, other, sends| {
+            Customer::of(&between(one, other), 64, |_, _| sends, unknown, |_| None)
+        };
         let (mut one, mut other) = ([1; 16], [2; 16]);
         let sent = of(one, other, true).unwrap();
         one[15] = 9;
@@ -375,7 +390,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_safe(bytes: Vec<u8>, bits in 32..=128_u8, sends: bool) {
-            let _customer = Customer::of(&Bytes(bytes), bits, |_, _| sends, |_| None);
+            let _customer = Customer::of(&Bytes(bytes), bits, |_, _| sends, unknown, |_| None);
         }
     }
 }

@@ -10,7 +10,7 @@
 use core::hint::spin_loop;
 use core::ops::Range;
 
-use crate::address::V6;
+use crate::address::{V4, V6};
 use crate::encap::path_mtu;
 use crate::host::Host;
 use crate::table::{Memory, Position, Refused, Seed, Slot, Slots, hash};
@@ -104,9 +104,19 @@ impl FragmentKey {
     #[inline(always)]
     #[must_use]
     pub const fn v4(header: &ipv4::Header) -> Self {
-        let (source, destination) = (header.source(), header.destination());
-        let protocol = (header.protocol() as u64) << 8 | 4;
-        let datagram = (header.identification() as u64) << 32 | protocol;
+        let ends = (header.source(), header.destination());
+        Self::between(ends, header.identification(), header.protocol())
+    }
+
+    /// The key of an IPv4 datagram between two addresses, with its identification and protocol.
+    #[inline(always)]
+    #[must_use]
+    pub const fn between(
+        (source, destination): (V4, V4),
+        identification: u16,
+        protocol: u8,
+    ) -> Self {
+        let datagram = (identification as u64) << 32 | (protocol as u64) << 8 | 4;
         Self([source.0.0 as u64, destination.0.0 as u64, 0, 0, datagram])
     }
 

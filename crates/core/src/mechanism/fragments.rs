@@ -70,6 +70,20 @@ fn ports_in<P: Packet, H: Host, D: Datagrams>(
     ports.ok_or(Refusal::Slow(Slow::HoldFragment))
 }
 
+/// The destination port of a datagram, if its first fragment is remembered.
+#[inline(always)]
+pub fn port_of<H: Host>(
+    host: &H,
+    remembered: Option<Remembered<'_>>,
+    key: &FragmentKey,
+) -> Option<u16> {
+    let ports = match remembered? {
+        Remembered::ByNat(nat) => datagrams::recall(host, nat, key),
+        Remembered::ByBorder(border) => datagrams::recall(host, border, key),
+    };
+    Some(ports?.destination)
+}
+
 /// Remembers a first fragment for an engine that leaves that to a program of its own. `None` if it is not the first, if
 /// others wait for it in user space, or if there is no room.
 #[inline(always)]

@@ -40,7 +40,7 @@ use crate::policy::Policy;
 use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
 
-pub use fragments::Remembered;
+pub use fragments::{Remembered, port_of};
 pub use instances::Instances;
 
 /// Calls a macro with the list of all mechanisms, each as `module::Type` with its documentation, behind the

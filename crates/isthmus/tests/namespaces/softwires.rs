@@ -155,21 +155,26 @@ mod opens_in_bpf {
 mod strangers_send_fragments {
     use isthmus_lab::subjects::provider;
 
-    use super::strangers;
+    use super::strangers::{AS_THEY_ARE, CUT, take_nothing};
 
     #[test]
     fn to_a_map_e_border_in_xdp() {
-        strangers::take_nothing(&provider::MAP_E, "xdp");
+        take_nothing(&provider::MAP_E, "xdp", AS_THEY_ARE);
     }
 
     #[test]
     fn to_a_map_t_border_in_tc() {
-        strangers::take_nothing(&provider::MAP_T, "tc");
+        take_nothing(&provider::MAP_T, "tc", AS_THEY_ARE);
     }
 
     #[test]
-    fn to_an_lwaftr_in_xdp() {
-        strangers::take_nothing(&provider::LW4O6, "xdp");
+    fn to_an_lwaftr_that_cuts_others_in_xdp() {
+        take_nothing(&provider::LW4O6, "xdp", CUT);
+    }
+
+    #[test]
+    fn to_a_map_t_border_that_cuts_others_in_tc() {
+        take_nothing(&provider::MAP_T, "tc", CUT);
     }
 }
 

@@ -17,8 +17,9 @@ const PORT: u16 = 7007;
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The time between two datagrams of the victim's.
 const INTERVAL: Duration = Duration::from_millis(10);
-/// The most that leaves the server's link at once, so that no border has to cut its fragments.
-const MTU: usize = 1200;
+/// MTUs of the server's link with which a border forwards fragments as they are, and has to cut them.
+pub(super) const AS_THEY_ARE: u32 = 1200;
+pub(super) const CUT: u32 = 1500;
 /// Octets of a datagram of the victim's: three fragments.
 const LONG: usize = 3000;
 const DATAGRAMS: usize = 200;
@@ -32,11 +33,11 @@ const END: u16 = 1448;
 /// Last fragments of datagrams that never become whole, from sources that are made up, take nothing from the datagrams of a
 /// customer, whose fragments come in order: the border knows by the first whose they are. First fragments of strangers would
 /// go on to other customers, for whom this network has no CE; a test of the table has these (`core/tests/nat/border.rs`).
-pub(super) fn take_nothing(row: &Mechanism, engine: &str) {
+pub(super) fn take_nothing(row: &Mechanism, engine: &str, mtu: u32) {
     let Some(net) = Net::new(row) else {
         return;
     };
-    ip(&net.server, &format!("link set eth0 mtu {MTU}"));
+    ip(&net.server, &format!("link set eth0 mtu {mtu}"));
     net.server
         .sysctl(&[("net.ipv4.ip_no_pmtu_disc", "1")])
         .unwrap();
