@@ -43,6 +43,15 @@ pub(super) const FIRST: Attack = Attack {
     ..ATTACK
 };
 
+/// The attack of strangers whose fragments all wait for a first one.
+pub(super) const LATER: Attack = Attack {
+    name: "last-fragments",
+    about: "Strangers send last fragments of 28 octets to the pool, each of a datagram of its own, and more than user space \
+            takes. The victim's fragments have to be cut, so that they go there too. Not in user space, as above.",
+    prepare: |_| Ok(Assault::from_outside(|number| lonely(2 * number + 1))),
+    ..FIRST
+};
+
 /// Whole packets.
 pub(super) const ATOMIC: Attack = Attack {
     name: "atomic-fragments",

@@ -151,6 +151,7 @@ pub fn all() -> Vec<Attack> {
         fragments::ATTACK,
         fragments::FROM_INSIDE,
         fragments::FIRST,
+        fragments::LATER,
         fragments::ATOMIC,
         icmp::EXPIRING,
         icmp::FORGED,
