@@ -298,7 +298,9 @@ macro_rules! crossings {
                                 return plain;
                             }
                         }
-                        if program.is(Stage::Errors) && mechanism::$module::$name::ERRORS_IN_BPF {
+                        if program.is(Stage::Errors)
+                            && mechanism::$module::$name::ERRORS_IN_BPF.has(family)
+                        {
                             return match family {
                                 Family::V4 => $module::errors4(context, words, searched, link),
                                 Family::V6 => $module::errors6(context, words, searched, link),

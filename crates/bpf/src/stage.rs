@@ -243,7 +243,7 @@ fn cross_with<M: Crosses, D: Device, S: Effort>(
 ) -> i32 {
     let mut services = Services::<S, _, ()>::new(route);
     match process::<M, _, _>(device, &mut services, family, chosen) {
-        Err(Refusal::Slow(Slow::IcmpError)) if M::ERRORS_IN_BPF => go_on(Stage::Errors),
+        Err(Refusal::Slow(Slow::IcmpError)) if M::ERRORS_IN_BPF.has(family) => go_on(Stage::Errors),
         Err(Refusal::Slow(Slow::HoldFragment)) if M::FRAGMENTS_IN_BPF => go_on(Stage::Fragments),
         Err(Refusal::Slow(Slow::FirstFragment)) if M::FRAGMENTS_IN_BPF => {
             GO_ON + Slot::Remember as i32
@@ -293,7 +293,7 @@ pub(crate) fn cross_error<M: Crosses, D: Device>(
     family: Family,
     chosen: &Chosen<'_>,
 ) -> i32 {
-    if !M::ERRORS_IN_BPF {
+    if !M::ERRORS_IN_BPF.has(family) {
         return D::PASS;
     }
     let mut services = Services::<Established, _, ()>::new(route);

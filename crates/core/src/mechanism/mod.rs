@@ -89,6 +89,29 @@ pub enum Opens {
     Softwires,
 }
 
+/// The ICMP errors that a BPF program translates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorsInBpf {
+    /// None.
+    None,
+    /// Those that come as IPv4.
+    V4,
+    /// Those of both families.
+    All,
+}
+
+impl ErrorsInBpf {
+    /// Whether those that come as packets of a family are among them.
+    #[inline(always)]
+    #[must_use]
+    pub const fn has(self, family: Family) -> bool {
+        match (self, family) {
+            (Self::All, _) | (Self::V4, Family::V4) => true,
+            (Self::None, _) | (Self::V4, Family::V6) => false,
+        }
+    }
+}
+
 /// One mechanism with its data, which is plain and has no pointers, so that it can lie in a BPF map.
 /// The gateway makes it from the configuration file and checks it there; the core trusts it.
 pub trait Mechanism {
@@ -101,8 +124,8 @@ pub trait Mechanism {
     /// The packets for which BPF programs make sessions; `None` if they make none.
     const OPENS_IN_BPF: Option<Opens> = None;
 
-    /// Whether a BPF program translates ICMP errors about its packets.
-    const ERRORS_IN_BPF: bool = false;
+    /// The ICMP errors about its packets that a BPF program translates.
+    const ERRORS_IN_BPF: ErrorsInBpf = ErrorsInBpf::None;
 
     /// Whether a BPF program translates fragments of its datagrams that come in order.
     const FRAGMENTS_IN_BPF: bool = false;
@@ -486,9 +509,9 @@ macro_rules! any_mechanism {
                 }
             }
 
-            /// Whether a BPF program translates ICMP errors about its packets.
+            /// The ICMP errors about its packets that a BPF program translates.
             #[must_use]
-            pub const fn errors_in_bpf(&self) -> bool {
+            pub const fn errors_in_bpf(&self) -> ErrorsInBpf {
                 match self {
                     $(Self::$name(_) => $module::$name::ERRORS_IN_BPF,)+
                 }

@@ -1,6 +1,6 @@
 //! Packets quoted in ICMP errors that stay IPv4 (RFC 5508 section 4): the quoted packet becomes what it
 //! was on the other side of a [`passage`](crate::mechanism::passage). Sizes stay. A program of
-//! BPF does it for a NAT44; user space does it for all.
+//! BPF does it for a NAT44, and for what comes as IPv4 to mechanisms with softwires; user space does it for all.
 
 use super::quoted::{Adjust, INNER, Received, adjust_quoted, header_v4, read_v4, useless};
 use super::{Hop, outgoing_v4, pseudo_header};
@@ -27,6 +27,7 @@ const ADDRESSES: usize = 12;
 ///
 /// # Errors
 /// The packet is not to be sent on; it is unchanged then.
+#[inline(always)]
 pub fn within_v4<P: Packet, H: Host, M: Passage>(
     packet: &mut P,
     host: &mut H,
@@ -109,6 +110,7 @@ struct Quote {
 
 impl Quote {
     /// Reads the packet that begins `at` bytes into another.
+    #[inline(always)]
     fn read<P: Packet>(packet: &P, at: usize, body: &Body) -> Result<Self, Refusal> {
         let inner = header_v4(packet, at)?.header_length();
         verify_checksum(packet, at, inner, Sum::ZERO).ok_or(INNER)?;
@@ -126,6 +128,7 @@ impl Quote {
     }
 
     /// The quoted packet went the other way: maps it as if it came back.
+    #[inline(always)]
     fn pass<H: Host, M: Passage>(
         &self,
         host: &mut H,
@@ -140,6 +143,7 @@ impl Quote {
 
     /// Writes other addresses and ports into the packet, which begins `at` bytes into another now, and
     /// returns the change of the sum of all its bytes.
+    #[inline(always)]
     fn write<P: Packet>(
         &self,
         packet: &mut P,

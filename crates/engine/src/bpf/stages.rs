@@ -10,7 +10,7 @@ use aya::Ebpf;
 use aya::maps::ProgramArray;
 use aya::programs::{Program, ProgramFd};
 use isthmus_abi::programs::{Hook, Slot};
-use isthmus_core::mechanism::{AnyMechanism, Instance, Opens, Stage};
+use isthmus_core::mechanism::{AnyMechanism, ErrorsInBpf, Instance, Opens, Stage};
 
 use super::Error;
 
@@ -24,7 +24,7 @@ fn takes(slot: Slot, mechanism: &AnyMechanism) -> bool {
         Slot::Softwires => mechanism.stage() == Stage::Softwires,
         Slot::MapT => mechanism.stage() == Stage::MapT,
         Slot::Translation => mechanism.stage() == Stage::Translation,
-        Slot::Errors => mechanism.errors_in_bpf(),
+        Slot::Errors => mechanism.errors_in_bpf() != ErrorsInBpf::None,
         Slot::Fragments | Slot::Remember => mechanism.fragments_in_bpf(),
     }
 }

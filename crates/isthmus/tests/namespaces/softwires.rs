@@ -152,29 +152,49 @@ mod opens_in_bpf {
     }
 }
 
-mod strangers_send_fragments {
+mod strangers_flood {
     use isthmus_lab::subjects::provider;
 
-    use super::strangers::{AS_THEY_ARE, CUT, take_nothing};
+    use super::strangers::{AS_THEY_ARE, CUT, with_errors, with_fragments};
 
     #[test]
-    fn to_a_map_e_border_in_xdp() {
-        take_nothing(&provider::MAP_E, "xdp", AS_THEY_ARE);
+    fn a_map_e_border_with_fragments_in_xdp() {
+        with_fragments(&provider::MAP_E, "xdp", AS_THEY_ARE);
     }
 
     #[test]
-    fn to_a_map_t_border_in_tc() {
-        take_nothing(&provider::MAP_T, "tc", AS_THEY_ARE);
+    fn a_map_t_border_with_fragments_in_tc() {
+        with_fragments(&provider::MAP_T, "tc", AS_THEY_ARE);
     }
 
     #[test]
-    fn to_an_lwaftr_that_cuts_others_in_xdp() {
-        take_nothing(&provider::LW4O6, "xdp", CUT);
+    fn an_lwaftr_that_cuts_others_with_fragments_in_xdp() {
+        with_fragments(&provider::LW4O6, "xdp", CUT);
     }
 
     #[test]
-    fn to_a_map_t_border_that_cuts_others_in_tc() {
-        take_nothing(&provider::MAP_T, "tc", CUT);
+    fn a_map_t_border_that_cuts_others_with_fragments_in_tc() {
+        with_fragments(&provider::MAP_T, "tc", CUT);
+    }
+
+    #[test]
+    fn a_map_e_border_with_errors_in_tc() {
+        with_errors(&provider::MAP_E, "tc");
+    }
+
+    #[test]
+    fn a_map_t_border_with_errors_in_xdp() {
+        with_errors(&provider::MAP_T, "xdp");
+    }
+
+    #[test]
+    fn an_lwaftr_with_errors_in_xdp() {
+        with_errors(&provider::LW4O6, "xdp");
+    }
+
+    #[test]
+    fn an_aftr_with_errors_in_tc() {
+        with_errors(&provider::DS_LITE, "tc");
     }
 }
 

@@ -1,11 +1,14 @@
-//! Strangers who send fragments to the addresses that customers share.
+//! Strangers who send to the addresses that customers share what only their first packets, or what they quote, say the customer
+//! of.
 
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use isthmus_lab::experiments::attack::{Flood, Packets, Rate};
+use isthmus_lab::experiments::attack::{Flood, Packets, Rate, datagram};
 use isthmus_lab::subjects::provider::Mechanism;
+use isthmus_lab::traffic::packet::Ends;
 
 use super::net::{Net, ip};
 use super::traffic::inside;
@@ -13,96 +16,174 @@ use crate::forward::counted;
 use crate::gateway::Gateway;
 
 const PORT: u16 = 7007;
-/// How long a datagram may take.
+/// A port of the server where nobody is.
+const CLOSED: u16 = 7008;
+/// How long an answer may take.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// The time between two datagrams of the victim's.
+/// The time between two trials of the victim's.
 const INTERVAL: Duration = Duration::from_millis(10);
 /// MTUs of the server's link with which a border forwards fragments as they are, and has to cut them.
 pub(super) const AS_THEY_ARE: u32 = 1200;
 pub(super) const CUT: u32 = 1500;
 /// Octets of a datagram of the victim's: three fragments.
 const LONG: usize = 3000;
-const DATAGRAMS: usize = 200;
-/// Datagrams that a busy machine may lose.
-const LOST: usize = 6;
-/// The fragments of strangers in a second.
+const TRIALS: usize = 200;
+/// Trials that a busy machine may fail.
+const FAILED: usize = 6;
+/// The packets of strangers in a second.
 const RATE: u32 = 100_000;
 /// Where the last fragments of their datagrams begin, in octets.
 const END: u16 = 1448;
+/// Where nobody answers (RFC 2544 appendix C.2.2).
+const NOWHERE: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(198, 18, 0, 2)];
 
 /// Last fragments of datagrams that never become whole, from sources that are made up, take nothing from the datagrams of a
 /// customer, whose fragments come in order: the border knows by the first whose they are. First fragments of strangers would
 /// go on to other customers, for whom this network has no CE; a test of the table has these (`core/tests/nat/border.rs`).
-pub(super) fn take_nothing(row: &Mechanism, engine: &str, mtu: u32) {
-    let Some(net) = Net::new(row) else {
+pub(super) fn with_fragments(row: &Mechanism, engine: &str, mtu: u32) {
+    let Some(customer) = Customer::new(row, engine, mtu) else {
         return;
     };
-    ip(&net.server, &format!("link set eth0 mtu {mtu}"));
-    net.server
-        .sysctl(&[("net.ipv4.ip_no_pmtu_disc", "1")])
-        .unwrap();
-    let (ce, br) = net.start(row, engine);
-    let [client, server] = [(&net.client, "0.0.0.0:0".to_owned()), {
-        let at: SocketAddr = (row.server.address(), PORT).into();
-        (&net.server, at.to_string())
-    }]
-    .map(|(node, at)| {
-        let socket = inside(node, || UdpSocket::bind(at)).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        socket
-    });
-    let victim = seen(&client, row, &server);
-    let SocketAddr::V4(shared) = victim else {
-        panic!("{victim}");
-    };
-
-    let to = *shared.ip();
-    let packets: Packets = Arc::new(move |number| last(number, to));
-    let rate = Rate::PerSecond(RATE);
-    let flood = Flood::start(&net.server, &packets, 0, rate).unwrap();
-    let refused = || counted(&br, engine, |row| row["counter"] == "slow-path-share");
-    br.wait_until(|_| refused() > 0);
-    let arrived = (0..DATAGRAMS).filter(|_| {
-        std::thread::sleep(INTERVAL);
-        server.send_to(&[7; LONG], victim).unwrap();
+    let (client, server) = (&customer.client, &customer.server);
+    let seen = (customer.address, customer.port);
+    customer.holds(last_fragment, || {
+        server.send_to(&[7; LONG], seen).unwrap();
         client.recv(&mut [0; LONG]).ok() == Some(LONG)
     });
-    let lost = DATAGRAMS - arrived.count();
-    let (sent, _) = flood.stop().unwrap();
-    let told = format!(
-        "{lost} of {DATAGRAMS} lost, {} of {sent} refused\n{}",
-        refused(),
-        tell(&br)
-    );
-    println!("{told}");
-    assert!(lost <= LOST, "{told}");
-    assert!(ce.stop().success() && br.stop().success());
+    customer.stop();
 }
 
-/// The address and port of the client as the server sees them. The first packets wait for neighbours.
-fn seen(client: &UdpSocket, row: &Mechanism, server: &UdpSocket) -> SocketAddr {
-    let asked = (0..5).find_map(|_| {
-        client.send_to(b"?", (row.server.address(), PORT)).unwrap();
-        server.recv_from(&mut [0; 1]).ok()
+/// ICMP errors about packets that nobody sent take nothing from those about the packets of a customer.
+pub(super) fn with_errors(row: &Mechanism, engine: &str) {
+    let Some(customer) = Customer::new(row, engine, CUT) else {
+        return;
+    };
+    let at: SocketAddr = (row.server.address(), CLOSED).into();
+    let client = &customer.client;
+    client.connect(at).unwrap();
+    customer.holds(forged_error, || {
+        client.send(b"?").unwrap();
+        let refused = client.recv(&mut [0; 1]).map_err(|error| error.kind());
+        refused == Err(ErrorKind::ConnectionRefused)
     });
-    asked.expect("a packet of the client").1
+    customer.stop();
+}
+
+/// A customer of a border, and the server that it talks to.
+struct Customer<'a> {
+    engine: &'a str,
+    net: Net,
+    ce: Gateway,
+    br: Gateway,
+    client: UdpSocket,
+    server: UdpSocket,
+    /// The shared address and the port as which the server sees the client.
+    address: Ipv4Addr,
+    port: u16,
+}
+
+impl<'a> Customer<'a> {
+    fn new(row: &Mechanism, engine: &'a str, mtu: u32) -> Option<Self> {
+        let net = Net::new(row)?;
+        ip(&net.server, &format!("link set eth0 mtu {mtu}"));
+        let settings = [
+            ("net.ipv4.ip_no_pmtu_disc", "1"),
+            ("net.ipv4.icmp_ratelimit", "0"),
+        ];
+        net.server.sysctl(&settings).unwrap();
+        let (ce, br) = net.start(row, engine);
+        let at: SocketAddr = (row.server.address(), PORT).into();
+        let anywhere = (Ipv4Addr::UNSPECIFIED, 0).into();
+        let [client, server] = [(&net.client, anywhere), (&net.server, at)].map(|(node, at)| {
+            let socket = inside(node, || UdpSocket::bind(at)).unwrap();
+            socket.set_read_timeout(Some(PATIENCE)).unwrap();
+            socket
+        });
+        // The first packets wait for neighbours.
+        let seen = (0..5).find_map(|_| {
+            client.send_to(b"?", at).unwrap();
+            server.recv_from(&mut [0; 1]).ok()
+        });
+        let Some((_, SocketAddr::V4(seen))) = seen else {
+            panic!("{seen:?}");
+        };
+        Some(Self {
+            engine,
+            net,
+            ce,
+            br,
+            client,
+            server,
+            address: *seen.ip(),
+            port: seen.port(),
+        })
+    }
+
+    /// Has strangers send packets with these numbers to the address, and the customer try something meanwhile, which fails
+    /// hardly ever.
+    fn holds(&self, packet: fn(u64, Ipv4Addr) -> Vec<u8>, each: impl Fn() -> bool) {
+        let to = self.address;
+        let packets: Packets = Arc::new(move |number| packet(number, to));
+        let rate = Rate::PerSecond(RATE);
+        let flood = Flood::start(&self.net.server, &packets, 0, rate).unwrap();
+        let stopped = ["slow-path-share", "icmp-inner"];
+        let stopped = || {
+            counted(&self.br, self.engine, |row| {
+                stopped.iter().any(|name| row["counter"] == *name)
+            })
+        };
+        self.br.wait_until(|_| stopped() > 0);
+        let failed = (0..TRIALS).filter(|_| {
+            std::thread::sleep(INTERVAL);
+            !each()
+        });
+        let failed = failed.count();
+        let (sent, _) = flood.stop().unwrap();
+        let told = format!(
+            "{failed} of {TRIALS} failed, {} of {sent} stopped\n{}",
+            stopped(),
+            self.br.json("counters --engines")
+        );
+        println!("{told}");
+        assert!(failed <= FAILED, "{told}");
+    }
+
+    fn stop(self) {
+        assert!(self.ce.stop().success() && self.br.stop().success());
+    }
 }
 
 /// The last fragment of a datagram of its own.
-fn last(number: u64, to: Ipv4Addr) -> Vec<u8> {
-    // An odd factor: as many sources as numbers.
-    let source = 0x2000_0000 | (number as u32).wrapping_mul(0x9e37_79b1) >> 5;
-    let mut packet = vec![0x45, 0, 0, 28];
-    packet.extend((number as u16).to_be_bytes());
-    packet.extend((END / 8).to_be_bytes());
-    // The kernel fills in the checksum.
-    packet.extend([64, 17, 0, 0]);
-    packet.extend(source.to_be_bytes());
-    packet.extend(to.octets());
-    packet.extend([0; 8]);
-    packet
+fn last_fragment(number: u64, to: Ipv4Addr) -> Vec<u8> {
+    packet(number, to, (17, END / 8), &[0; 8])
 }
 
-fn tell(gateway: &Gateway) -> String {
-    gateway.json("counters --engines").to_string()
+/// An error about a packet that nobody sent.
+fn forged_error(number: u64, to: Ipv4Addr) -> Vec<u8> {
+    let [source, destination] = NOWHERE;
+    let quoted = datagram(Ends::V4(source, destination), (number as u16, 9), &[0; 18]);
+    let icmp = etherparse::Icmpv4Type::DestinationUnreachable(
+        etherparse::icmpv4::DestUnreachableHeader::Host,
+    );
+    let mut message = Vec::new();
+    let header = etherparse::Icmpv4Header::with_checksum(icmp, &quoted);
+    header.write(&mut message).unwrap();
+    message.extend(quoted);
+    packet(number, to, (1, 0), &message)
+}
+
+/// A packet of a protocol, with this fragment field, from a source that is made up.
+fn packet(number: u64, to: Ipv4Addr, (protocol, fragment): (u8, u16), payload: &[u8]) -> Vec<u8> {
+    // An odd factor: as many sources as numbers.
+    let source = 0x2000_0000 | (number as u32).wrapping_mul(0x9e37_79b1) >> 5;
+    let mut packet = vec![0x45, 0];
+    packet.extend((20 + payload.len() as u16).to_be_bytes());
+    packet.extend((number as u16).to_be_bytes());
+    packet.extend(fragment.to_be_bytes());
+    // The kernel fills in the checksum.
+    packet.extend([64, protocol, 0, 0]);
+    packet.extend(source.to_be_bytes());
+    packet.extend(to.octets());
+    packet.extend(payload);
+    packet
 }
