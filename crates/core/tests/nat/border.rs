@@ -35,6 +35,7 @@ fn host() -> TestHost {
             .collect(),
         now: Instant(1_000_000),
         random: 1,
+        own: None,
         counts: vec![0; Counter::ALL.len()],
     }
 }

@@ -1,7 +1,8 @@
 //! Programs of BPF, which hand on what they cannot do, come to the same end as user space, which does all of it.
 
 use crate::support::*;
-use isthmus_core::host::Bounded;
+use isthmus_core::address::V4;
+use isthmus_core::host::{Bounded, Effort, Thorough};
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
 use isthmus_core::verdict::{IcmpError, Refusal, Slow};
@@ -159,4 +160,18 @@ fn rfc6888_req4_limits_hold_in_programs() {
     nat.pass(301);
     nat.sweep();
     assert!(by_program(&mut nat, host(1, 7000), server()).is_ok());
+}
+
+#[test]
+fn a_program_hands_on_what_no_session_claims_where_the_machine_has_the_address() {
+    let mut nat = Setup::default().nat();
+    let [own, other] = ["203.0.113.1", "203.0.113.2"].map(|address| v4(address, 0).address);
+    nat.host.own = Some(own);
+    fn hands_on<E: Effort>(nat: &Nat, address: V4) -> bool {
+        is_for_others::<_, E>(&nat.host, address)
+    }
+    assert!(hands_on::<Bounded>(&nat, own));
+    assert!(!hands_on::<Bounded>(&nat, other));
+    // Nobody comes after user space.
+    assert!(!hands_on::<Thorough>(&nat, own));
 }

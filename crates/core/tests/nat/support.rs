@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use isthmus_core::address::V4;
 use isthmus_core::host::{Destination, Host, Route, Thorough};
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
@@ -82,11 +83,14 @@ pub(crate) struct TestHost {
     pub(crate) now: Instant,
     pub(crate) random: u64,
     pub(crate) counts: Vec<u64>,
+    /// An address that the machine has, too.
+    pub(crate) own: Option<V4>,
 }
 
 impl TestHost {
     pub(crate) fn new(cfg: &NatConfig) -> Self {
         Self {
+            own: None,
             memory: memory(cfg),
             now: Instant(1_000_000),
             random: 0x9e37_79b9_7f4a_7c15,
@@ -136,6 +140,10 @@ impl Host for TestHost {
 
     fn count(&mut self, counter: Counter) {
         self.counts[counter as usize] += 1;
+    }
+
+    fn is_local(&self, address: V4) -> bool {
+        self.own == Some(address)
     }
 
     fn route(&mut self, _to: Destination) -> Result<Option<Route>, Slow> {

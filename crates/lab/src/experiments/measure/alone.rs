@@ -173,30 +173,35 @@ mod tests {
         })
     }
 
-    /// The program is given a quarter more runs than it needs, at least. What a trial takes beside its frames is a tenth of a
-    /// second; other work on the machine may make one longer.
-    #[test]
-    #[ignore = "builds a network, as root: of the tier namespaces"]
-    fn a_trial_ends_with_its_last_frame() {
-        let length = Duration::from_secs(3);
-        let trial = Trial {
-            rate: 1000.0,
-            extent: Extent::Time(length),
-            timeout: Duration::from_secs(1),
-        };
-        let mut path = SingleDevice::bare(&one_flow()).unwrap();
-        let times: Vec<Duration> = (0..TRIES)
-            .map(|_| {
-                let begun = Instant::now();
-                assert_eq!(path.tester().time(&trial).unwrap().sent(), 3000);
-                begun.elapsed()
-            })
-            .collect();
-        let least = times.iter().min().unwrap();
-        assert!(
-            *least >= length && *least < length.mul_f64(1.15),
-            "{times:?}"
-        );
+    /// Tests of the tier `timed`, which has the machine for itself.
+    mod by_clock {
+        use super::*;
+
+        /// The program is given a quarter more runs than it needs, at least. What a trial takes beside its frames is a tenth of a
+        /// second; other work on the machine may make one longer.
+        #[test]
+        #[ignore = "builds a network, as root: of the tier timed"]
+        fn a_trial_ends_with_its_last_frame() {
+            let length = Duration::from_secs(3);
+            let trial = Trial {
+                rate: 1000.0,
+                extent: Extent::Time(length),
+                timeout: Duration::from_secs(1),
+            };
+            let mut path = SingleDevice::bare(&one_flow()).unwrap();
+            let times: Vec<Duration> = (0..TRIES)
+                .map(|_| {
+                    let begun = Instant::now();
+                    assert_eq!(path.tester().time(&trial).unwrap().sent(), 3000);
+                    begun.elapsed()
+                })
+                .collect();
+            let least = times.iter().min().unwrap();
+            assert!(
+                *least >= length && *least < length.mul_f64(1.15),
+                "{times:?}"
+            );
+        }
     }
 
     #[test]
