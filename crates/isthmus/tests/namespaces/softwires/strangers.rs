@@ -6,9 +6,8 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use isthmus_lab::experiments::attack::{Flood, Packets, Rate, datagram};
+use isthmus_lab::experiments::attack::{Flood, Packets, Rate, forged_error, lonely_fragment};
 use isthmus_lab::subjects::provider::Mechanism;
-use isthmus_lab::traffic::packet::Ends;
 
 use super::net::{Net, ip};
 use super::traffic::inside;
@@ -32,10 +31,8 @@ const TRIALS: usize = 200;
 const FAILED: usize = 6;
 /// The packets of strangers in a second.
 const RATE: u32 = 100_000;
-/// Where the last fragments of their datagrams begin, in octets.
-const END: u16 = 1448;
-/// Where nobody answers (RFC 2544 appendix C.2.2).
-const NOWHERE: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(198, 18, 0, 2)];
+/// An address that no customer has (RFC 2544 appendix C.2.2).
+const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 
 /// Last fragments of datagrams that never become whole, from sources that are made up, take nothing from the datagrams of a
 /// customer, whose fragments come in order: the border knows by the first whose they are. First fragments of strangers would
@@ -61,7 +58,7 @@ pub(super) fn with_errors(row: &Mechanism, engine: &str) {
     let at: SocketAddr = (row.server.address(), CLOSED).into();
     let client = &customer.client;
     client.connect(at).unwrap();
-    customer.holds(forged_error, || {
+    customer.holds(error_about_another, || {
         client.send(b"?").unwrap();
         let refused = client.recv(&mut [0; 1]).map_err(|error| error.kind());
         refused == Err(ErrorKind::ConnectionRefused)
@@ -155,35 +152,10 @@ impl<'a> Customer<'a> {
 
 /// The last fragment of a datagram of its own.
 fn last_fragment(number: u64, to: Ipv4Addr) -> Vec<u8> {
-    packet(number, to, (17, END / 8), &[0; 8])
+    lonely_fragment(2 * number + 1, to)
 }
 
-/// An error about a packet that nobody sent.
-fn forged_error(number: u64, to: Ipv4Addr) -> Vec<u8> {
-    let [source, destination] = NOWHERE;
-    let quoted = datagram(Ends::V4(source, destination), (number as u16, 9), &[0; 18]);
-    let icmp = etherparse::Icmpv4Type::DestinationUnreachable(
-        etherparse::icmpv4::DestUnreachableHeader::Host,
-    );
-    let mut message = Vec::new();
-    let header = etherparse::Icmpv4Header::with_checksum(icmp, &quoted);
-    header.write(&mut message).unwrap();
-    message.extend(quoted);
-    packet(number, to, (1, 0), &message)
-}
-
-/// A packet of a protocol, with this fragment field, from a source that is made up.
-fn packet(number: u64, to: Ipv4Addr, (protocol, fragment): (u8, u16), payload: &[u8]) -> Vec<u8> {
-    // An odd factor: as many sources as numbers.
-    let source = 0x2000_0000 | (number as u32).wrapping_mul(0x9e37_79b1) >> 5;
-    let mut packet = vec![0x45, 0];
-    packet.extend((20 + payload.len() as u16).to_be_bytes());
-    packet.extend((number as u16).to_be_bytes());
-    packet.extend(fragment.to_be_bytes());
-    // The kernel fills in the checksum.
-    packet.extend([64, protocol, 0, 0]);
-    packet.extend(source.to_be_bytes());
-    packet.extend(to.octets());
-    packet.extend(payload);
-    packet
+/// An error about a packet that nobody there can have sent.
+fn error_about_another(number: u64, to: Ipv4Addr) -> Vec<u8> {
+    forged_error(number, to, ELSEWHERE)
 }

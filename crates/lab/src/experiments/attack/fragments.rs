@@ -19,7 +19,11 @@ pub(super) const ATTACK: Attack = Attack {
     keys: &[super::NAT64, super::POOL],
     rates: &[Rate::PerSecond(600), Rate::PerSecond(10_000)],
     services: &[Service::Echo, Service::Fragments],
-    prepare: |_| Ok(Assault::from_outside(lonely)),
+    prepare: |_| {
+        Ok(Assault::from_outside(|number| {
+            lonely_fragment(number, OUTSIDE)
+        }))
+    },
     gain: None,
 };
 
@@ -39,7 +43,11 @@ pub(super) const FIRST: Attack = Attack {
             remembered. Not in user space, which carries no full rate of anything.",
     engines: &[Engine::Xdp, Engine::Tc],
     rates: &[Rate::PerSecond(100_000), Rate::Full],
-    prepare: |_| Ok(Assault::from_outside(|number| lonely(2 * number))),
+    prepare: |_| {
+        Ok(Assault::from_outside(|number| {
+            lonely_fragment(2 * number, OUTSIDE)
+        }))
+    },
     ..ATTACK
 };
 
@@ -48,7 +56,11 @@ pub(super) const LATER: Attack = Attack {
     name: "last-fragments",
     about: "Strangers send last fragments of 28 octets to the pool, each of a datagram of its own, and more than user space \
             takes. The victim's fragments have to be cut, so that they go there too. Not in user space, as above.",
-    prepare: |_| Ok(Assault::from_outside(|number| lonely(2 * number + 1))),
+    prepare: |_| {
+        Ok(Assault::from_outside(|number| {
+            lonely_fragment(2 * number + 1, OUTSIDE)
+        }))
+    },
     ..FIRST
 };
 
@@ -70,8 +82,9 @@ const OUTSIDE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
 /// The end of the datagrams that never become whole, in octets.
 const LAST: u16 = 1448;
 
-/// Returns a fragment of 28 octets of a datagram of its own: of each two the first one, and the last one.
-fn lonely(number: u64) -> Vec<u8> {
+/// Returns a fragment of 28 octets of a datagram of its own, from a source of its own: of an even number the first one, and of an
+/// odd one the last one.
+pub fn lonely_fragment(number: u64, to: Ipv4Addr) -> Vec<u8> {
     let source = Random::new(number).number();
     let host = Ipv4Addr::from_bits(0x2000_0000 | source as u32 & 0x07ff_ffff);
     let mut packet = vec![0x45, 0, 0, 28];
@@ -85,7 +98,7 @@ fn lonely(number: u64) -> Vec<u8> {
     // The kernel fills in the checksum.
     packet.extend([64, UDP, 0, 0]);
     packet.extend(host.octets());
-    packet.extend(OUTSIDE.octets());
+    packet.extend(to.octets());
     packet.extend(udp());
     packet
 }
@@ -124,13 +137,14 @@ mod tests {
     #[test]
     fn fragments_are_as_short_as_they_get() {
         assert!(
-            [lonely(6), lonely(7)]
+            [lonely_fragment(6, OUTSIDE), lonely_fragment(7, OUTSIDE)]
                 .iter()
                 .all(|packet| packet.len() == 28)
         );
         // More fragments, and an offset of 181 times eight.
-        assert_eq!((lonely(6)[6], &lonely(7)[6..8]), (0x20, &[0, 181][..]));
-        assert_ne!(lonely(6), lonely(8));
+        let [first, last, another] = [6, 7, 8].map(|number| lonely_fragment(number, OUTSIDE));
+        assert_eq!((first[6], &last[6..8]), (0x20, &[0, 181][..]));
+        assert_ne!(first, another);
         assert_eq!(lonely_inside(7).len(), 56);
         assert_eq!(lonely_inside(7)[4..7], [0, 16, FRAGMENT]);
         assert_eq!(atomic(7).len(), packets::harmless(0).len() + 8);

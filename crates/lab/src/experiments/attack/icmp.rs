@@ -25,7 +25,7 @@ pub(super) const EXPIRING: Attack = Attack {
 pub(super) const FORGED: Attack = Attack {
     name: "forged-errors",
     about: "Strangers send ICMP errors (Port Unreachable) to the pool, about datagrams that nobody has sent.",
-    prepare: |_| Ok(Assault::from_outside(forged)),
+    prepare: |_| Ok(Assault::from_outside(to_the_pool)),
     ..EXPIRING
 };
 
@@ -92,15 +92,20 @@ fn large(arena: &Arena, flags: u8, bindings: usize) -> Result<Assault> {
     })
 }
 
-/// Returns an ICMP error to an address of the pool, from a router and about a flow of its own.
-fn forged(number: u64) -> Vec<u8> {
+/// Returns an ICMP error to an address of the pool, each in turn, about a packet from there.
+fn to_the_pool(number: u64) -> Vec<u8> {
+    let outside = Ipv4Addr::from_bits(0xcb00_7100 | number as u32 & 15);
+    forged_error(number, outside, outside)
+}
+
+/// Returns an ICMP error to an address, from a router and about a flow of its own `from` an address.
+pub fn forged_error(number: u64, to: Ipv4Addr, from: Ipv4Addr) -> Vec<u8> {
     let mut random = Random::new(number);
     let router = Ipv4Addr::from_bits(0x2000_0000 | random.number() as u32 & 0x07ff_ffff);
-    let outside = Ipv4Addr::from_bits(0xcb00_7100 | random.number() as u32 & 15);
     let port = 1024 + (random.number() % 64_000) as u16;
-    let quoted = packets::datagram(Ends::V4(outside, packets::NOWHERE), (port, 53), &[0; 18]);
+    let quoted = packets::datagram(Ends::V4(from, packets::NOWHERE), (port, 53), &[0; 18]);
     let message = [&PORT_UNREACHABLE[..], &[0; 6], &quoted].concat();
-    Ends::V4(router, outside).carry(ICMP, &with_checksum(message), 0)
+    Ends::V4(router, to).carry(ICMP, &with_checksum(message), 0)
 }
 
 /// Returns an ICMP message with its checksum (RFC 1071), for which it has zeros.
@@ -120,7 +125,7 @@ mod tests {
 
     #[test]
     fn errors_are_about_a_packet_of_the_pool() {
-        let packet = forged(7);
+        let packet = to_the_pool(7);
         let (outer, rest) = etherparse::Ipv4Header::from_slice(&packet).unwrap();
         assert_eq!((outer.protocol.0, outer.total_len), (ICMP, 74));
         let (message, quoted) = etherparse::Icmpv4Header::from_slice(rest).unwrap();
@@ -128,7 +133,7 @@ mod tests {
         let (inner, _) = etherparse::Ipv4Header::from_slice(quoted).unwrap();
         assert_eq!(inner.source, outer.destination);
         assert_eq!(inner.header_checksum, inner.calc_header_checksum());
-        assert_ne!(packet, forged(8));
+        assert_ne!(packet, to_the_pool(8));
     }
 
     #[test]

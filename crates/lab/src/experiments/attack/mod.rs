@@ -46,6 +46,8 @@ use crate::{
 
 pub use self::{
     flood::{Flood, Packets, Rate},
+    fragments::lonely_fragment,
+    icmp::forged_error,
     outcome::{Gain, Refusals, Row, Sample, Service},
     packets::datagram,
     report::{Report, read, write},
