@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::OnceLock;
 
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
 
@@ -38,6 +39,10 @@ pub struct XdpAbilities {
 /// The abilities of all links of the network namespace of the calling thread, by link number.
 pub(super) type Abilities = BTreeMap<u32, XdpAbilities>;
 
+/// The number of the family, or that there is none, once the kernel has said so: it is a part of the kernel and no
+/// module. Who asks for a family that is not there has the kernel run `modprobe` each time.
+static FOUND: OnceLock<Option<u16>> = OnceLock::new();
+
 /// Asks for the abilities of all links. `None`: the kernel is older than 6.3 and does not know.
 ///
 /// # Errors
@@ -46,7 +51,11 @@ pub(super) fn abilities() -> io::Result<Option<Abilities>> {
     let mut socket = Socket::new(NETLINK_GENERIC)?;
     socket.bind_auto()?;
     socket.connect(&SocketAddr::new(0, 0))?;
-    let Some(family) = family(&mut socket)? else {
+    let asked = match FOUND.get() {
+        Some(known) => *known,
+        None => family(&mut socket)?,
+    };
+    let Some(family) = *FOUND.get_or_init(|| asked) else {
         return Ok(None);
     };
     let flags = libc::NLM_F_REQUEST | libc::NLM_F_DUMP;

@@ -26,6 +26,7 @@ mod nat44;
 mod nat_pt;
 mod neighbours;
 mod net;
+mod old_kernel;
 mod one_address;
 mod own_clat;
 mod pref64;
