@@ -12,13 +12,15 @@ pub enum Links {
     Unlimited,
     /// Ethernet of this many megabits per second.
     Ethernet(u32),
+    /// Links at the speed of the machine, and an [edge](super::edge) that is slower than they are.
+    SlowEdge,
 }
 
 impl Links {
     /// Returns their rate, if they have one.
     pub fn rate(self) -> Option<Rate> {
         match self {
-            Self::Unlimited => None,
+            Self::Unlimited | Self::SlowEdge => None,
             Self::Ethernet(megabits) => Rate::new(u64::from(megabits) * 1_000_000).ok(),
         }
     }

@@ -3,7 +3,8 @@
 //! * [`definition`]: an experiment: its quantity, its axis, its method and the subjects it is for
 //! * [`papers`]: the experiments of the five papers; [`standards`]: those of RFC 8219; [`stateful`]: those of RFC 9693
 //! * [`subject`]: an implementation of a mechanism in its network; [`mod@subjects`]: the list of all
-//! * [`testbed`]: the network of a subject, built and running, over [`links`]
+//! * [`testbed`]: the network of a subject, built and running, over [`links`]; [`edge`]: a
+//!   gateway in it that packets overload
 //! * [`mod@measure`]: the measurements
 //! * [`journal`]: everything that was measured for a trial, whether it counts or not
 //! * [`profile`]: how thorough a run is
@@ -22,6 +23,7 @@ pub mod bench;
 pub mod checks;
 pub mod definition;
 pub mod demo;
+pub mod edge;
 mod hosts;
 pub mod journal;
 pub mod links;

@@ -10,7 +10,8 @@ use super::{
     definition::{Experiment, How},
     links::Links,
     measure::{
-        applications, connections, delay, dns64, files, frames, overhead, ping, steps, tcp, udp,
+        applications, connections, delay, dns64, edge, files, frames, overhead, ping, steps, tcp,
+        udp,
     },
     profile::Profile,
     standards::{self, WIRES},
@@ -31,6 +32,12 @@ const CPU: &str = "iperf3 sends the same; where it could not send 100 Mb/s, ther
     in their name; `udp` is all together. What runs in softirq runs in the sender's time: what the kernel, XDP and tc \
     take is the difference of `udp` to native forwarding, and of that to two hosts on one link. Datagrams that are lost \
     on the way cost less.";
+const SLOW_EDGE: &str =
+    "veth pairs without offloads, and an emulated machine as the customer's edge";
+const AT_EDGE: &str = "UDP, 100 Mb/s of payload by the tester from the customer, as in `paper-002/throughput`. The edge is an emulated machine that has \
+    125 million instructions in a second on every computer, two virtio cards and Debian 12's kernel. If it could not keep \
+    this pace, or the load was not sent, the trial is void. The border is ours in XDP for all. `cpu` is the edge's own, by its own clock. The \
+    machine is up to 3 ms ahead of its pace, so that packets leave it in bursts of so many: the jitter has that in it.";
 const PING: &str =
     "ping, 2 ms apart, on the sender's core; the median after ten that do not count.";
 const HTTP: &str = "One file after the other by HTTP/1.1, a connection for each, from nginx; both on the sender's core. Connecting ends \
@@ -114,6 +121,18 @@ fn load(profile: Profile) -> f64 {
     profile.thin(&udp::SIZES).len() as f64 * (2.0 * profile.length().as_secs_f64() + 0.5)
 }
 
+/// Selects the mechanisms of paper 002.
+fn of_paper_002(subject: &Subject) -> bool {
+    let mechanisms = ["DS-Lite", "MAP-E", "MAP-T", "464XLAT"];
+    mechanisms.contains(&subject.mechanism)
+}
+
+/// Estimates the start of a machine, and a load of each size.
+fn edge_takes(profile: Profile) -> f64 {
+    let sizes = profile.thin(&udp::SIZES).len() as f64;
+    15.0 + sizes * (profile.length().as_secs_f64().max(2.0) + 0.5)
+}
+
 /// Estimates an experiment that uses the results of an earlier one.
 fn nothing(_: Profile) -> f64 {
     0.1
@@ -172,6 +191,14 @@ const BUSY: Kind = Kind {
     ..OFFERED
 };
 
+/// The same load at an edge that it may overload.
+const AT_SLOW_EDGE: Kind = Kind {
+    network: SLOW_EDGE,
+    method: AT_EDGE,
+    of: of_paper_002,
+    ..OFFERED
+};
+
 impl Kind {
     /// Returns the same kind with another quantity.
     const fn measuring(self, quantity: Quantity) -> Self {
@@ -211,8 +238,12 @@ const fn unlimited(measure: Measure) -> How {
     How::Live(Links::Unlimited, measure)
 }
 
+const fn at_slow_edge(measure: Measure) -> How {
+    How::Live(Links::SlowEdge, measure)
+}
+
 /// All experiments of the papers.
-pub static EXPERIMENTS: [Experiment; 33] = [
+pub static EXPERIMENTS: [Experiment; 37] = [
     DELAYS.experiment(
         [
             "paper-000/delay-udp-10M",
@@ -402,6 +433,42 @@ pub static EXPERIMENTS: [Experiment; 33] = [
             "Paper 002, figure 4, by packet",
         ],
         unlimited(udp::cost),
+        nothing,
+    ),
+    AT_SLOW_EDGE.experiment(
+        [
+            "paper-002/slow-edge-throughput",
+            "UDP throughput at a slow edge",
+            "Paper 002, figure 8, with its regime",
+        ],
+        at_slow_edge(edge::throughput),
+        edge_takes,
+    ),
+    AT_SLOW_EDGE.measuring(Quantity::Loss).experiment(
+        [
+            "paper-002/slow-edge-loss",
+            "UDP loss at a slow edge",
+            "Paper 002, figure 7, with its regime",
+        ],
+        at_slow_edge(edge::loss),
+        nothing,
+    ),
+    AT_SLOW_EDGE.measuring(Quantity::Jitter).experiment(
+        [
+            "paper-002/slow-edge-jitter",
+            "Jitter at a slow edge",
+            "Paper 002, figure 6, with its regime",
+        ],
+        at_slow_edge(edge::jitter),
+        nothing,
+    ),
+    AT_SLOW_EDGE.measuring(Quantity::Cpu).experiment(
+        [
+            "paper-002/slow-edge-cpu",
+            "Processor of a slow edge",
+            "Paper 002, figure 4, with its regime",
+        ],
+        at_slow_edge(edge::cpu),
         nothing,
     ),
     Experiment {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::{
     definition::Experiment,
     experiments,
+    links::Links,
     profile::Profile,
     subject::{Maker, Subject},
     subjects,
@@ -16,9 +17,13 @@ use crate::{
 };
 
 /// The experiments that `smoke` leaves out unless they are named.
-const LEFT_OUT: [&str; 11] = [
+const LEFT_OUT: [&str; 15] = [
     "paper-001/packet-rate",
     "paper-002/everyday",
+    "paper-002/slow-edge-throughput",
+    "paper-002/slow-edge-loss",
+    "paper-002/slow-edge-jitter",
+    "paper-002/slow-edge-cpu",
     "rfc8219/pdv",
     "rfc8219/ipdv",
     "rfc8219/frame-loss",
@@ -127,18 +132,23 @@ impl Options {
         programs: &[PathBuf],
     ) -> std::result::Result<Run, PlanError> {
         let (experiments, subjects) = (self.experiments()?, self.subjects()?);
-        let infos: Vec<_> = subjects.iter().map(Subject::describe).collect();
+        let mut infos: Vec<_> = subjects.iter().map(Subject::describe).collect();
+        let is_here: Vec<_> = infos.iter().map(|info| info.missing.is_none()).collect();
         let mut plan = Vec::new();
         for repetition in 0..self.profile.repetitions() {
             for place in turns(subjects.len(), repetition) {
-                let (subject, info) = (&subjects[place], &infos[place]);
-                if info.missing.is_some() {
-                    continue;
-                }
+                let subject = &subjects[place];
+                let runs = |experiment: &&&Experiment| {
+                    is_here[place] || brings_its_kernel(experiment, subject)
+                };
                 let mut wanted: Vec<_> = experiments
                     .iter()
                     .filter(|experiment| self.includes(experiment, subject, &subjects))
+                    .filter(runs)
                     .collect();
+                if !wanted.is_empty() {
+                    infos[place].missing = None;
+                }
                 wanted.sort_by_key(|experiment| experiment.how.links());
                 plan.extend(wanted.into_iter().map(|experiment| Planned {
                     experiment: experiment.name.into(),
@@ -165,6 +175,11 @@ impl Options {
             plan,
         })
     }
+}
+
+/// Returns whether a subject that is missing here is not in an experiment, which has a kernel of its own for it.
+fn brings_its_kernel(experiment: &Experiment, subject: &Subject) -> bool {
+    experiment.how.links() == Some(Links::SlowEdge) && subject.maker == Maker::Kernel
 }
 
 /// Returns the order of subjects in a repetition. Every other one goes backwards, and pairs of them begin elsewhere: no

@@ -8,13 +8,14 @@ use std::{
 };
 
 use super::{
+    edge::Edge,
     hosts,
     journal::Journal,
     links::Links,
     subject::{Carries, Endpoint, Setup, Subject, of},
 };
 use crate::{
-    Result,
+    LabError, Result,
     figures::{bound, results::Gap},
     network::{
         cores::GATEWAY_CPU,
@@ -25,7 +26,10 @@ use crate::{
         topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
         wire::Counts,
     },
-    subjects::{isthmus::Instance, provider},
+    subjects::{
+        isthmus::{Engine, Instance, Keys},
+        provider,
+    },
     traffic::{
         services::Dns,
         sockets::{Host, Pair},
@@ -46,6 +50,7 @@ pub struct Testbed {
     journal: Journal,
     // Fields are dropped in this order: the network goes last.
     started: Vec<Started>,
+    edge: Option<Edge>,
     _authority: Option<Dns>,
     ends: Ends,
     subject: Subject,
@@ -101,7 +106,7 @@ impl Testbed {
         let offloads = Offloads::Off;
         let medium = links.medium();
         let build = |topology: Topology| topology.over(&medium).build();
-        let mut authority = None;
+        let (mut authority, mut edge) = (None, None);
         let (network, started, ends) = match subject.setup {
             Setup::Direct(target) => {
                 let network = build(Topology::direct(Neighbours::Resolved, offloads))?;
@@ -120,25 +125,21 @@ impl Testbed {
                 let (started, own) = hosts::start(tunnel, &network)?;
                 (network, started, Ends::new([HOST6, HOST4], own))
             }
-            Setup::Provider(mechanism, gateways) => {
-                let network = build(mechanism.topology(offloads))?;
-                let mut started = Vec::new();
-                let instances = mechanism.gateways().into_iter().zip(mechanism.asked);
-                for (((node, interfaces, keys), asked), gateway) in instances.zip(gateways) {
-                    let (node, cpu) = (network.node(node)?, Some(GATEWAY_CPU));
-                    started.push(match gateway {
-                        Endpoint::Isthmus(engine) => {
-                            let instance = Instance::new(subject.mechanism, keys);
-                            let instance = match ports {
-                                Ports::Closed => instance,
-                                Ports::OnRequest => instance.and(asked),
-                            };
-                            let isthmus = of(instance, engine).on(interfaces);
-                            isthmus.up(node, cpu)?.into_started()
-                        }
-                        Endpoint::Other(end) => end.start(node, cpu)?,
-                    });
-                }
+            Setup::Provider(mechanism, endpoints) => {
+                let topology = mechanism.topology(offloads);
+                let network = if links == Links::SlowEdge {
+                    let mut network = build(topology.emulating(provider::CE))?;
+                    edge = Some(Edge::start(subject, &mut network)?);
+                    network
+                } else {
+                    build(topology)?
+                };
+                let endpoints = match edge {
+                    // The BR is no limit then, and takes no core from the machine.
+                    Some(_) => [None, Some(Endpoint::Isthmus(Engine::Xdp))],
+                    None => endpoints.map(Some),
+                };
+                let started = start_all(subject, mechanism, endpoints, ports, &network)?;
                 let own = [mechanism.client, mechanism.server].map(|host| host.address());
                 let ends = Ends::new([provider::CLIENT, provider::SERVER], own);
                 (network, started, ends)
@@ -150,6 +151,7 @@ impl Testbed {
             journal: Journal::default(),
             bounds: links.rate().map(|rate| subject.paths(rate)),
             started,
+            edge,
             _authority: authority,
             ends,
             subject: subject.clone(),
@@ -288,7 +290,60 @@ impl Testbed {
     /// # Errors
     /// A process of the subject has ended.
     pub fn check(&mut self) -> Result<()> {
-        self.started.iter_mut().try_for_each(Started::check)
+        self.started.iter_mut().try_for_each(Started::check)?;
+        self.edge.iter_mut().try_for_each(Edge::check)
+    }
+
+    /// Returns the slow edge.
+    ///
+    /// # Errors
+    /// The links are other ones.
+    pub(super) fn edge(&self) -> Result<&Edge> {
+        self.edge
+            .as_ref()
+            .ok_or_else(|| LabError::NoNode("slow edge".into()))
+    }
+}
+
+/// Starts the CE and the BR of a provider's network that are here.
+fn start_all(
+    subject: &Subject,
+    mechanism: &provider::Mechanism,
+    endpoints: [Option<Endpoint>; 2],
+    ports: Ports,
+    network: &Network,
+) -> Result<Vec<Started>> {
+    let mut started = Vec::new();
+    let instances = mechanism.gateways().into_iter().zip(mechanism.asked);
+    for ((gateway, asked), endpoint) in instances.zip(endpoints) {
+        let Some(endpoint) = endpoint else { continue };
+        let asked = match ports {
+            Ports::Closed => &[],
+            Ports::OnRequest => asked,
+        };
+        let node = network.node(gateway.0)?;
+        let cpu = Some(GATEWAY_CPU);
+        started.push(start(subject, gateway, asked, endpoint, node, cpu)?);
+    }
+    Ok(started)
+}
+
+/// Starts a gateway of a provider's network on its node, with these further keys.
+pub(super) fn start(
+    subject: &Subject,
+    (_, interfaces, keys): provider::Gateway,
+    more: Keys,
+    endpoint: Endpoint,
+    node: &Namespace,
+    cpu: Option<usize>,
+) -> Result<Started> {
+    match endpoint {
+        Endpoint::Isthmus(engine) => {
+            let instance = Instance::new(subject.mechanism, keys).and(more);
+            let gateway = of(instance, engine).on(interfaces).up(node, cpu)?;
+            Ok(gateway.into_started())
+        }
+        Endpoint::Other(end) => end.start(node, cpu),
     }
 }
 
@@ -310,7 +365,7 @@ fn between(target: IpAddr) -> Ends {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LabError, experiments::subjects};
+    use crate::experiments::subjects;
 
     #[test]
     #[ignore = "builds a network, as root: of the tier namespaces"]

@@ -6,12 +6,14 @@
 //! * [`netns`], [`congestion`], [`place`]: namespaces, their congestion control, and the place of an interface
 //! * [`topology`], [`plan`]: the standard networks as data, and their addresses
 //! * [`wire`], [`random`]: links with Ethernet's line rates, and their chance
+//! * [`emulated`]: a node that is an emulated machine
 //! * [`interfaces`]: MTUs, offloads and congestion control as they are
 //! * [`device`]: a gateway between two hosts, whoever made it
 
 pub mod congestion;
 pub mod cores;
 pub mod device;
+pub mod emulated;
 pub mod interfaces;
 pub mod leftovers;
 pub mod machine;

@@ -44,18 +44,20 @@ pub fn require_root() -> Result<()> {
 /// # Errors
 /// The program is not on the path. The error names the Debian package.
 pub fn require(program: &str, package: &str) -> Result<()> {
+    let missing = || LabError::Missing {
+        program: program.into(),
+        package: package.into(),
+    };
+    find(program).map(drop).ok_or_else(missing)
+}
+
+/// Returns the file of a program on the path.
+pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path)
+    std::env::split_paths(&path)
         .chain(["/usr/sbin".into(), "/sbin".into()])
-        .any(|directory| directory.join(program).is_file());
-    if found {
-        Ok(())
-    } else {
-        Err(LabError::Missing {
-            program: program.into(),
-            package: package.into(),
-        })
-    }
+        .map(|directory| directory.join(program))
+        .find(|file| file.is_file())
 }
 
 /// Runs a command to its end and returns its standard output.

@@ -219,7 +219,7 @@ pub(super) const FIGURES: [Figure; 40] = [
         "paper-002",
         "figure 4",
         "processor of the customer’s router",
-        InPart("paper-002/cpu", ROUTER),
+        InPart("paper-002/slow-edge-cpu", "the load by TCP"),
     ),
     figure(
         "paper-002",
@@ -231,19 +231,19 @@ pub(super) const FIGURES: [Figure; 40] = [
         "paper-002",
         "figure 6",
         "jitter",
-        InPart("paper-002/jitter", ROUTER),
+        By("paper-002/slow-edge-jitter"),
     ),
     figure(
         "paper-002",
         "figure 7",
         "loss",
-        InPart("paper-002/loss", ROUTER),
+        By("paper-002/slow-edge-loss"),
     ),
     figure(
         "paper-002",
         "figure 8, UDP",
         "throughput at 100 Mb/s",
-        InPart("paper-002/throughput", ROUTER),
+        By("paper-002/slow-edge-throughput"),
     ),
     figure(
         "paper-002",
@@ -375,9 +375,13 @@ mod tests {
                 assert!(here(name) && name.starts_with(figure.paper), "{name}");
             }
         }
-        // These show more than the papers did: single protocols, the cost of one packet, and the same at other rates and
-        // by TCP.
+        // These show more than the papers did: an edge that the load does not overload, single protocols, the cost of one
+        // packet, and the same at other rates and by TCP.
         let more = [
+            "paper-002/throughput",
+            "paper-002/loss",
+            "paper-002/jitter",
+            "paper-002/cpu",
             "paper-002/applications",
             "paper-002/cost",
             "paper-003/throughput-tcp-100M",

@@ -255,11 +255,18 @@ const fn tried(
     }
 }
 
+/// Returns the name of the experiment that stands for a figure of a paper: those at a slow edge and at a fast one repeat the
+/// same.
+fn figure_of(experiment: &str) -> String {
+    experiment.replace("/slow-edge-", "/")
+}
+
 /// Returns the paper's finding that this experiment repeats, in a sentence.
 pub(super) fn finding(experiment: &str) -> Option<&'static str> {
     if experiment.starts_with("paper-003/throughput-") && experiment.ends_with("-100M") {
         return Some("Close to the bound, above all with large payloads.");
     }
+    let experiment = figure_of(experiment);
     let found = FINDINGS.iter().find(|(name, _)| *name == experiment);
     found.map(|(_, says)| *says)
 }
@@ -366,6 +373,7 @@ const PRINTED: [Printed; 38] = [
 
 /// Returns the paper's printed values that this experiment repeats.
 pub(super) fn printed_for(experiment: &str) -> impl Iterator<Item = &'static Printed> {
+    let experiment = figure_of(experiment);
     PRINTED
         .iter()
         .filter(move |printed| printed.experiment == experiment)

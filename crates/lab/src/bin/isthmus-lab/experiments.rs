@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use isthmus_lab::experiments::{experiments, subjects};
+use isthmus_lab::experiments::{edge, experiments, subjects};
 
 /// Show the experiments that can be carried out
 #[derive(Args, Debug)]
@@ -19,6 +19,19 @@ impl Experiments {
             );
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Be the slow edge of a subject, with the cards of this machine, as the laboratory's emulated one is
+#[derive(Args, Debug)]
+pub(super) struct Edge {
+    /// The subject
+    subject: String,
+}
+
+impl Edge {
+    pub(super) fn run(&self) -> Result<ExitCode> {
+        match edge::inside::serve(&self.subject)? {}
     }
 }
 

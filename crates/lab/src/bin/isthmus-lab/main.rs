@@ -52,6 +52,8 @@ enum Action {
     Report(outcome::Report),
     Diff(outcome::Compare),
     Claims(outcome::Claims),
+    #[command(hide = true)]
+    Edge(experiments::Edge),
     /// Remove what an interrupted lab has left behind
     Clean,
     #[command(hide = true)]
@@ -89,6 +91,7 @@ impl Action {
             | Self::References(_)
             | Self::Run(_)
             | Self::World(_)
+            | Self::Edge(_)
             | Self::Clean => true,
         }
     }
@@ -119,6 +122,7 @@ impl Lab {
             Action::Report(report) => report.run(),
             Action::Diff(compare) => compare.run(),
             Action::Claims(claims) => claims.run(),
+            Action::Edge(edge) => edge.run(),
             Action::Clean => Ok(ExitCode::SUCCESS),
             Action::Completions(completions) => completions.run(),
         }

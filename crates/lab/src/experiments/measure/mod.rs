@@ -7,6 +7,7 @@ pub(super) mod connections;
 pub(super) mod delay;
 pub(super) mod dns64;
 mod each;
+pub mod edge;
 pub mod files;
 pub(super) mod frames;
 mod http;

@@ -10,7 +10,7 @@ use super::{
     each::apart,
     frames::{
         self,
-        steady::{self, STEADY, Steady},
+        steady::{self, Offer, STEADY, Steady},
     },
 };
 use crate::{
@@ -61,20 +61,20 @@ fn all(testbed: &mut Testbed, profile: Profile) -> Result<Offered> {
 }
 
 /// Returns the datagrams per second of a size of payload.
-fn load(octets: u32) -> f64 {
+pub(super) fn load(octets: u32) -> f64 {
     f64::from(OFFERED) * 1e6 / f64::from(8 * octets)
 }
 
 fn of_size(testbed: &Testbed, profile: Profile, octets: u32) -> Result<OfSize> {
     let rate = load(octets);
     let steady = if frames::is_known(testbed.subject()) {
-        Some(steady::send(
-            testbed,
-            profile,
+        let offer = Offer {
             octets,
             rate,
-            profile.length(),
-        )?)
+            duration: profile.length(),
+            timeout: None,
+        };
+        Some(steady::send(testbed, profile, &offer)?)
     } else {
         None
     };

@@ -30,6 +30,7 @@ mod thread;
 pub use counts::{Counts, Moment, Tap};
 pub use fault::{Fault, What, When};
 pub use medium::{Direction, Ethernet, Medium};
+pub(super) use port::Port;
 pub use thread::Wires;
 pub(crate) use thread::{Cable, Plug};
 

@@ -1,10 +1,12 @@
 //! The end of a cable: a TAP device in a node's namespace, and the reading and writing of its frames.
 
 use std::{
-    io,
+    fmt, io,
+    os::fd::{AsFd as _, OwnedFd},
     time::{Duration, Instant},
 };
 
+use rustix::io::dup;
 use tun_rs::{DeviceBuilder, Layer, SyncDevice};
 
 use super::lane::Frame;
@@ -19,6 +21,12 @@ const CHEAP: usize = SAMPLES / 10;
 /// A TAP device; dropping it removes the device.
 pub(crate) struct Port {
     device: SyncDevice,
+}
+
+impl fmt::Debug for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Port")
+    }
 }
 
 impl Port {
@@ -39,6 +47,14 @@ impl Port {
             device.set_nonblocking(true).map_err(problem)?;
             Ok(Self { device })
         })
+    }
+
+    /// Returns a second handle of the device, which a child process has as well.
+    ///
+    /// # Errors
+    /// This process has too many files open.
+    pub(in crate::network) fn handle(&self) -> io::Result<OwnedFd> {
+        dup(self.device.as_fd()).map_err(io::Error::from)
     }
 
     /// Reads a frame that the node sends. Returns false if there is none.

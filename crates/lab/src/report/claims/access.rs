@@ -20,10 +20,23 @@ const FAR_MORE: f64 = 5.0;
 /// The loss of small packets below which their number is no limit.
 const SOME_LOSS: f64 = 0.01;
 
+/// The experiments of a quantity, as the paper had it first: an edge that packets overload, and a fast one.
+const EDGES: [&str; 2] = ["paper-002/slow-edge-", "paper-002/"];
+
+/// Returns the experiment that asks for a quantity: the one at a slow edge if it was done.
+fn experiment(summary: &Summary<'_>, quantity: &str) -> String {
+    let names = EDGES.map(|edge| format!("{edge}{quantity}"));
+    let was_done = |name: &&String| {
+        let found = summary.experiment(name);
+        found.is_some_and(|answers| !answers.lines.is_empty())
+    };
+    names.iter().find(was_done).unwrap_or(&names[1]).clone()
+}
+
 /// Judges H8.
 pub(super) fn map(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
-    if let Some(answers) = evidence.experiment(summary, "paper-002/throughput") {
+    if let Some(answers) = evidence.experiment(summary, &experiment(summary, "throughput")) {
         let lines = evidence.standing(answers, "udp", &["map-t", "map-e"]);
         if let [Some(translating), Some(tunnelling)] = lines.as_slice() {
             evidence.compare(answers, translating, NotAbove, tunnelling, SMALL);
@@ -31,7 +44,7 @@ pub(super) fn map(summary: &Summary<'_>) -> Judgement {
     }
     evidence.or_counts(
         |evidence| {
-            if let Some(answers) = evidence.experiment(summary, "paper-002/cpu") {
+            if let Some(answers) = evidence.experiment(summary, &experiment(summary, "cpu")) {
                 let lines = evidence.standing(answers, "udp", &["map-e", "map-t"]);
                 if let [Some(tunnelling), Some(translating)] = lines.as_slice() {
                     evidence.compare(answers, tunnelling, Below, translating, f64::INFINITY);
@@ -77,7 +90,7 @@ pub(super) fn map(summary: &Summary<'_>) -> Judgement {
 pub(super) fn double_translation(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
     evidence.or_counts(
-        |evidence| compare_with_tayga(evidence, summary, "paper-002/cpu"),
+        |evidence| compare_with_tayga(evidence, summary, "cpu"),
         |evidence| {
             let count = |exact: Option<Exact>| exact.map(|exact| exact.instructions);
             let tayga = count(counted::of_another("siit-tayga"));
@@ -91,8 +104,8 @@ pub(super) fn double_translation(summary: &Summary<'_>) -> Judgement {
             }
         },
     );
-    for name in ["paper-002/jitter", "paper-002/loss"] {
-        compare_with_tayga(&mut evidence, summary, name);
+    for quantity in ["jitter", "loss"] {
+        compare_with_tayga(&mut evidence, summary, quantity);
     }
     evidence.decide(
         "It is the worst in all three",
@@ -100,8 +113,9 @@ pub(super) fn double_translation(summary: &Summary<'_>) -> Judgement {
     )
 }
 
-/// Compares the worst of each of the other mechanisms with 464XLAT by TAYGA in an experiment.
-fn compare_with_tayga(evidence: &mut Evidence, summary: &Summary<'_>, name: &str) {
+/// Compares the worst of each of the other mechanisms with 464XLAT by TAYGA in a quantity.
+fn compare_with_tayga(evidence: &mut Evidence, summary: &Summary<'_>, quantity: &str) {
+    let name = &experiment(summary, quantity);
     let Some(answers) = evidence.experiment(summary, name) else {
         return;
     };
@@ -144,7 +158,7 @@ fn mean(line: &Line<'_>) -> f64 {
 /// Judges H10 by the gateways whose limit is a number of packets.
 pub(super) fn small_packets(summary: &Summary<'_>) -> Judgement {
     let mut evidence = Evidence::default();
-    let Some(answers) = evidence.experiment(summary, "paper-002/loss") else {
+    let Some(answers) = evidence.experiment(summary, &experiment(summary, "loss")) else {
         return evidence.decide("", "");
     };
     let mut some_lose = false;

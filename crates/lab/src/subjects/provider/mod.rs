@@ -80,6 +80,9 @@ pub struct Mechanism {
     pub mtu: u32,
 }
 
+/// A gateway of such a network: its node, its interfaces, and its instance.
+pub type Gateway = (&'static str, &'static [&'static str], Keys);
+
 /// A host and the address of the gateway on its link.
 #[derive(Debug, Clone, Copy)]
 pub struct Host {
@@ -138,7 +141,7 @@ impl Core {
 
 impl Mechanism {
     /// Returns the gateways: their nodes, interfaces and instances.
-    pub fn gateways(&self) -> [(&'static str, &'static [&'static str], Keys); 2] {
+    pub fn gateways(&self) -> [Gateway; 2] {
         [
             (CE, &[TO_CLIENT, TO_CORE], self.ce),
             (BR, &[TO_SERVER, TO_CORE], self.br),

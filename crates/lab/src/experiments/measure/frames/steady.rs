@@ -69,28 +69,35 @@ impl Steady {
     }
 }
 
-/// Sends datagrams of this payload from the client, this many per second, evenly.
-pub(crate) fn send(
-    testbed: &Testbed,
-    profile: Profile,
-    octets: u32,
-    rate: f64,
-    duration: Duration,
-) -> Result<Steady> {
+/// A load of datagrams from the client.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Offer {
+    /// The payload of each, in octets.
+    pub(crate) octets: u32,
+    /// Datagrams per second, evenly.
+    pub(crate) rate: f64,
+    /// The time for which they are sent.
+    pub(crate) duration: Duration,
+    /// The time that a datagram may take; the profile's if there is none.
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// Sends a load.
+pub(crate) fn send(testbed: &Testbed, profile: Profile, offer: &Offer) -> Result<Steady> {
     let all = directions(testbed, Profile::Smoke)?;
     let direction = all
         .first()
         .ok_or_else(|| LabError::NoNode("client".into()))?;
-    let size = FrameSize::with_payload(octets as u16, direction.form())
+    let size = FrameSize::with_payload(offer.octets as u16, direction.form())
         .map_err(|error| LabError::Tester(error.to_string()))?;
     let manner = Manner::of(profile, FLOWS);
     let mut tester = tester(testbed, direction.streams(size, FLOWS), &manner)?;
     let trial = Trial {
-        rate,
-        extent: Extent::Time(duration),
-        timeout: manner.timeout,
+        rate: offer.rate,
+        extent: Extent::Time(offer.duration),
+        timeout: offer.timeout.unwrap_or(manner.timeout),
     };
-    let journal = testbed.journal().of(STEADY).at(octets);
+    let journal = testbed.journal().of(STEADY).at(offer.octets);
     Steady::of(&journal.trial(|| tester.time(&trial))?)
 }
 

@@ -1,4 +1,8 @@
 //! Networks as data, and their construction in namespaces.
+//!
+//! * `place`: the place of a node that an emulated machine has
+
+mod place;
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -8,6 +12,7 @@ use std::{
 use crate::{
     LabError, Result,
     network::{
+        emulated::Card,
         netns::Namespace,
         plan,
         wire::{Cable, Ethernet, Medium, Plug, Wires},
@@ -34,9 +39,43 @@ pub enum Role {
     Router,
     /// As the kernel sets it up: it forwards nothing, and hears routers.
     Plain,
+    /// Forwards them, and is not of this machine: an [emulated](super::emulated) one has its place, and the other ends of
+    /// its links are TAP devices.
+    Emulated,
+}
+
+impl Role {
+    /// Returns the kernel parameters of a node.
+    fn settings(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Host => HOST_SETTINGS,
+            Self::Router | Self::Emulated => ROUTER_SETTINGS,
+            Self::Plain => &[],
+        }
+    }
 }
 
 impl Node {
+    /// Returns whether an emulated machine has its place.
+    fn is_emulated(&self) -> bool {
+        self.role == Role::Emulated
+    }
+
+    /// Makes its namespace, without interfaces.
+    fn create(&self) -> Result<Arc<Namespace>> {
+        let namespace = Namespace::create(self.name)?;
+        if !self.role.settings().is_empty() {
+            namespace.sysctl(self.role.settings())?;
+        }
+        Ok(Arc::new(namespace))
+    }
+
+    /// Adds its routes.
+    fn route(&self, namespace: &Namespace) -> Result<()> {
+        let lines = self.routes.iter().map(|route| format!("route add {route}"));
+        namespace.ip(&lines.collect::<Vec<_>>())
+    }
+
     /// A machine with these routes.
     pub fn new(name: &'static str, role: Role, routes: &[&str]) -> Self {
         Self {
@@ -59,6 +98,19 @@ pub struct End {
 }
 
 impl End {
+    /// Returns the lines of `ip` that bring it up with its addresses.
+    fn up(&self) -> Vec<String> {
+        let interface = self.interface;
+        let address = |address: &String| {
+            let nodad = if address.contains(':') { " nodad" } else { "" };
+            format!("addr add {address} dev {interface}{nodad}")
+        };
+        let up = format!("link set {interface} up");
+        [up].into_iter()
+            .chain(self.addresses.iter().map(address))
+            .collect()
+    }
+
     /// An end with these addresses.
     pub fn new(node: &'static str, interface: &'static str, addresses: &[&str]) -> Self {
         let addresses = addresses.iter().map(|address| (*address).to_owned());
@@ -300,53 +352,43 @@ impl Topology {
 
     /// Builds it: namespaces, links, addresses, routes, neighbours.
     pub fn build(&self) -> Result<Network> {
-        let mut network = Network {
-            wires: None,
-            nodes: Vec::new(),
-        };
+        let mut network = Network::default();
         let mut cables = Vec::new();
-        for node in &self.nodes {
-            let namespace = Namespace::create(node.name)?;
-            match node.role {
-                Role::Host => namespace.sysctl(HOST_SETTINGS)?,
-                Role::Router => namespace.sysctl(ROUTER_SETTINGS)?,
-                Role::Plain => {}
-            }
-            network.nodes.push((node.name, Arc::new(namespace)));
+        let here = || self.nodes.iter().filter(|node| !node.is_emulated());
+        for node in here() {
+            network.nodes.push((node.name, node.create()?));
         }
         for (index, link) in self.links.iter().enumerate() {
-            cables.extend(self.connect(&network, index, link)?);
+            cables.extend(self.connect(&mut network, index, link)?);
         }
         if !cables.is_empty() {
             network.wires = Some(Wires::start(cables)?);
         }
-        for node in &self.nodes {
-            let lines: Vec<String> = node
-                .routes
-                .iter()
-                .map(|route| format!("route add {route}"))
-                .collect();
-            network.node(node.name)?.ip(&lines)?;
+        for node in here() {
+            node.route(network.node(node.name)?)?;
         }
         Ok(network)
     }
 
-    fn connect(&self, network: &Network, index: usize, link: &Link) -> Result<Option<Cable>> {
-        let cable = match &link.medium {
-            Medium::Veth => {
+    /// Lays a link. A cable is not at work yet.
+    fn connect(&self, network: &mut Network, index: usize, link: &Link) -> Result<Option<Cable>> {
+        let emulated = link.ends.iter().position(|end| !self.is_here(end));
+        let cable = match (&link.medium, emulated) {
+            (_, Some(side)) => {
+                place::plug(network, index, link, side)?;
+                None
+            }
+            (Medium::Veth, None) => {
                 veth(network, index, link)?;
                 None
             }
-            Medium::Ethernet(ethernet) => Some(cable(network, index, link, ethernet)?),
+            (Medium::Ethernet(ethernet), None) => Some(cable(network, index, link, ethernet)?),
         };
-        for (side, end) in link.ends.iter().enumerate() {
+        let here = link.ends.iter().enumerate();
+        for (side, end) in here.filter(|(_, end)| self.is_here(end)) {
             let other = &link.ends[1 - side];
             let node = network.node(end.node)?;
-            let mut lines = vec![format!("link set {} up", end.interface)];
-            for address in &end.addresses {
-                let nodad = if address.contains(':') { " nodad" } else { "" };
-                lines.push(format!("addr add {address} dev {}{nodad}", end.interface));
-            }
+            let mut lines = end.up();
             if self.neighbours == Neighbours::Static {
                 for address in &other.addresses {
                     let address = address.split('/').next().unwrap_or(address);
@@ -358,7 +400,7 @@ impl Topology {
                 }
             }
             node.ip(&lines)?;
-            if link.medium == Medium::Veth {
+            if link.medium == Medium::Veth && emulated.is_none() {
                 self.offload(node, end.interface)?;
             }
         }
@@ -502,10 +544,12 @@ const ROUTER_SETTINGS: &[(&str, &str)] = &[
 ];
 
 /// A built topology; dropping it removes everything.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Network {
     // Devices are removed before their namespaces, so the wires are the first field.
     wires: Option<Wires>,
+    /// The cards of the emulated node, if there is one.
+    cards: Vec<Card>,
     nodes: Vec<(&'static str, Arc<Namespace>)>,
 }
 
@@ -524,6 +568,11 @@ impl Network {
         self.nodes
             .iter()
             .map(|(node, namespace)| (*node, namespace))
+    }
+
+    /// Takes the cards of the emulated node, which are for its machine.
+    pub(crate) fn take_cards(&mut self) -> Vec<Card> {
+        std::mem::take(&mut self.cards)
     }
 
     /// The cables that have a line rate, if there are any.
