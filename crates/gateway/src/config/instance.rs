@@ -90,7 +90,6 @@ const OF_MECHANISM: &[(&str, &str)] = &[
 pub(super) fn of_mechanism(
     name: &str,
 ) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    let words = |mechanisms: &'static str| mechanisms.split([',', ' ']);
     OF_MECHANISM
         .iter()
         .filter(move |(_, mechanisms)| words(mechanisms).any(|word| word == name))
@@ -98,14 +97,14 @@ pub(super) fn of_mechanism(
 
 /// Every key that not all mechanisms have, with the names of those that have it.
 pub fn keys_of_mechanisms() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
-    let words = |text: &'static str| text.split([',', ' ']).filter(|word| !word.is_empty());
     let keys = OF_MECHANISM.iter();
-    keys.map(move |(key, mechanisms)| {
-        (
-            *key,
-            words(mechanisms).filter(|word| *word != "or").collect(),
-        )
-    })
+    keys.map(|(key, mechanisms)| (*key, words(mechanisms).collect()))
+}
+
+/// The names in a list of mechanisms.
+fn words(mechanisms: &'static str) -> impl Iterator<Item = &'static str> {
+    let words = mechanisms.split([',', ' ']);
+    words.filter(|word| !word.is_empty() && *word != "or")
 }
 
 #[derive(Clone, Copy)]
@@ -136,7 +135,9 @@ pub(super) fn instance(reader: Reader<'_>, files: &mut Files<'_>) -> Option<Inst
         ("nat-pt", Kind::Composed(nat_pt::nat_pt)),
     ];
     let name = reader.needs("name", "\"plat\"", |v| Some(v.at(v.name()?)));
+    let kinds = kinds.map(|(word, kind)| (word, (word, kind)));
     let kind = reader.needs("mechanism", "\"nat64\"", |v| v.word(&kinds));
+    let (word, kind) = kind.unzip();
     let policy = policy(&reader);
     let mechanism = match kind {
         Some(Kind::Siit) => siit(&reader, files).map(Mechanism::Siit),
@@ -151,7 +152,11 @@ pub(super) fn instance(reader: Reader<'_>, files: &mut Files<'_>) -> Option<Inst
     };
     reader.finish(|key| {
         let (_, mechanisms) = OF_MECHANISM.iter().find(|(k, _)| *k == key)?;
-        Some(format!("only with `mechanism` {mechanisms}"))
+        let is_of = |word| words(mechanisms).any(|one| one == word);
+        Some(match word.is_some_and(is_of) {
+            true => "only with the other `role`".into(),
+            false => format!("only with `mechanism` {mechanisms}"),
+        })
     });
     Some(Instance {
         name: name?,
