@@ -280,3 +280,9 @@ fn a_reader_that_leaves_is_no_reason_to_complain() {
         assert_eq!(output.status.code(), Some(141), "{arguments:?}");
     }
 }
+
+#[test]
+fn an_attack_in_no_engine_is_an_error() {
+    let said = failure(&["attack", "last-fragments", "--engine", "user"], 1);
+    assert!(said.contains("no engine that was asked for"), "{said}");
+}

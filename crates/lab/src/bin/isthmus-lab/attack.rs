@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use isthmus_lab::experiments::attack::{self, Attack, Row};
+use isthmus_lab::experiments::attack::{self, Attack};
 use isthmus_lab::subjects::isthmus::Engine;
 
 /// Attack a gateway, with a victim beside it
@@ -42,15 +42,22 @@ fn names() -> Vec<&'static str> {
 impl Attacks {
     pub(super) fn run(&self) -> Result<ExitCode> {
         let mut rows = Vec::new();
+        let attacks = attack::all();
+        let chosen: Vec<(&Attack, Engine)> = attacks
+            .iter()
+            .filter(|attack| self.wants(attack))
+            .flat_map(|attack| self.engines(attack).map(move |engine| (attack, engine)))
+            .collect();
+        if chosen.is_empty() {
+            bail!("nothing to do: no engine that was asked for has a part in it");
+        }
         println!("{}", attack::HEADING);
-        for attack in attack::all() {
-            if self
-                .names
-                .iter()
-                .any(|name| name == ALL || name == attack.name)
-            {
-                self.attack(&attack, &mut rows)?;
-            }
+        let window = Duration::from_secs_f64(self.seconds.clamp(0.1, 600.0));
+        for (attack, engine) in chosen {
+            attack::run(attack, engine, window, |row| {
+                println!("{row}");
+                rows.push(row);
+            })?;
         }
         if let Some(file) = &self.json {
             attack::write(file, self.seconds, &rows)?;
@@ -65,19 +72,17 @@ impl Attacks {
         })
     }
 
-    fn attack(&self, attack: &Attack, rows: &mut Vec<Row>) -> Result<()> {
-        let wanted = |engine: Engine| {
+    fn wants(&self, attack: &Attack) -> bool {
+        let mut names = self.names.iter();
+        names.any(|name| name == ALL || name == attack.name)
+    }
+
+    /// Returns the engines in which an attack is wanted.
+    fn engines(&self, attack: &Attack) -> impl Iterator<Item = Engine> {
+        let wanted = |engine: &Engine| {
             self.engine.is_empty() || self.engine.iter().any(|name| name == engine.name())
         };
-        for engine in attack.engines {
-            if wanted(*engine) {
-                let window = Duration::from_secs_f64(self.seconds.clamp(0.1, 600.0));
-                attack::run(attack, *engine, window, |row| {
-                    println!("{row}");
-                    rows.push(row);
-                })?;
-            }
-        }
-        Ok(())
+        let engines = attack.engines.iter().copied();
+        engines.filter(wanted)
     }
 }
