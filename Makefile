@@ -27,7 +27,7 @@ FUZZ_SECONDS ?= 60
 SOAK_SECONDS ?= 3600
 PROFILE ?= smoke
 
-.PHONY: build gateway static man packages demo test test-long soak turn bench lab lab-guest bpf bare check-bpf fuzz vectors docs site install uninstall clean help
+.PHONY: build gateway static man packages demo test test-long soak turn bench lab lab-guest lab-edge bpf bare check-bpf fuzz vectors docs site install uninstall clean help
 
 build: ## build the programs: the gateway and the laboratory (default)
 	cargo build --release --locked
@@ -80,6 +80,13 @@ lab-guest: ## measure Jool and the kernel's tunnels beside ours in a virtual mac
 	run="report/guest-$$(date -u +%Y-%m-%dT%H-%M-%SZ)"; \
 	scripts/lab-guest "$$run"; \
 	$(TARGET)/release/isthmus lab report "$$run" --output report/guest
+
+lab-edge: ## measure paper 002's mechanisms at an edge as slow as a home router, which is emulated (root; ten minutes)
+	scripts/setup lab test
+	cargo build --release --locked
+	run="report/edge-$$(date -u +%Y-%m-%dT%H-%M-%SZ)"; \
+	$(TARGET)/release/isthmus lab run paper-002/slow-edge-{throughput,loss,jitter,cpu} --profile $(PROFILE) --output "$$run" || [ $$? -eq 2 ]; \
+	$(TARGET)/release/isthmus lab report "$$run" --output report/edge
 
 bpf: ## rebuild the committed BPF objects (needs `scripts/setup bpf`)
 	crates/bpf/build.sh

@@ -216,6 +216,7 @@ fn environment(programs: &[PathBuf]) -> Environment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::results::ExperimentInfo;
 
     fn options(experiments: &[&str], subjects: &[&str]) -> Options {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
@@ -254,8 +255,26 @@ mod tests {
             .map(|t| (t.repetition, &t.subject))
             .collect();
         assert!(turns.is_sorted_by_key(|(repetition, _)| repetition));
-        assert_eq!(run.experiments.len() * 2 * 5, run.plan.len());
+        // A slow edge is for no native path.
+        let of_both = |experiment: &&ExperimentInfo| !experiment.name.contains("slow-edge");
+        let of_both = run.experiments.iter().filter(of_both);
+        assert_eq!(of_both.count() * 2 * 5, run.plan.len());
         assert_eq!(run.environment.program.len(), 64);
+    }
+
+    /// The kernel of the emulated machine has tunnels, whether the one here does or not.
+    #[test]
+    fn what_the_kernel_here_lacks_runs_where_there_is_another_one() {
+        let slow = "paper-002/slow-edge-loss";
+        let run = planned(&options(&["paper-002", slow], &["ds-lite-kernel"])).unwrap();
+        let planned = |name: &str| run.plan.iter().any(|trial| trial.experiment == name);
+        assert!(planned(slow));
+        let kernel = subjects()
+            .into_iter()
+            .find(|one| one.name == "ds-lite-kernel");
+        let is_here = kernel.unwrap().describe().missing.is_none();
+        assert_eq!(planned("paper-002/loss"), is_here);
+        assert_eq!(run.subjects[0].missing, None);
     }
 
     #[test]

@@ -163,4 +163,41 @@ mod tests {
                 .contains("heard")
         );
     }
+
+    mod by_clock {
+        use crate::{
+            experiments::{
+                Experiment, Journal, Profile, definition::How, experiments, links::Links, subjects,
+                testbed::Testbed,
+            },
+            figures::results::Point,
+        };
+
+        /// The values of an experiment at 100 and at 1400 octets.
+        fn ends(of: &str, testbed: &mut Testbed) -> [f64; 2] {
+            let name = format!("paper-002/slow-edge-{of}");
+            let experiment: &Experiment = experiments().find(|one| one.name == name).unwrap();
+            let How::Live(Links::SlowEdge, measure) = experiment.how else {
+                panic!("{name}: another testbed");
+            };
+            let points: Vec<Point> = measure(testbed, Profile::Smoke).unwrap();
+            [100.0, 1400.0].map(|at| points.iter().find(|point| point.at == at).unwrap().value)
+        }
+
+        /// The machine has as many instructions in a second on every computer, so that the figure is one for all: 35 Mb/s of
+        /// the small ones were measured.
+        #[test]
+        #[ignore = "builds a network and emulates a machine, as root: of the tier timed"]
+        fn a_slow_edge_loses_small_packets_and_no_large_ones() {
+            let all = subjects();
+            let subject = all.iter().find(|one| one.name == "map-e-isthmus-xdp");
+            let mut testbed = Testbed::build(subject.unwrap(), Links::SlowEdge).unwrap();
+            testbed.begin(&Journal::default());
+            let [small, large] = ends("throughput", &mut testbed);
+            assert!((30e6..40e6).contains(&small), "{small}");
+            assert!(large > 99e6, "{large}");
+            let [small, large] = ends("cpu", &mut testbed);
+            assert!(small > 0.9 && large < 0.6, "{small} {large}");
+        }
+    }
 }

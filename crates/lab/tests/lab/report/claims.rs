@@ -467,6 +467,20 @@ fn h10_small_packets() {
     assert_eq!(verdict(&with(0.5, 0.0), "H10"), Holds);
 }
 
+/// A fast edge loses nothing, and a slow one what the paper's did.
+#[test]
+fn h10_is_asked_at_the_slow_edge_if_that_was_measured() {
+    let mut made_up = MadeUp::new();
+    let edges = [("loss", [0.0, 0.0]), ("slow-edge-loss", [0.84, 0.08])];
+    for (edge, [small, large]) in edges {
+        let name = format!("paper-002/{edge}");
+        made_up.experiment(&name, Quantity::Loss, Some(("payload", "bytes")));
+        let line = [(100.0, small), (1400.0, large)];
+        repeated(&mut made_up, &name, "map-e-isthmus-xdp", "udp", &line);
+    }
+    assert_eq!(verdict(&made_up, "H10"), Holds);
+}
+
 #[test]
 fn h11_the_distance_to_the_bound() {
     let with = |gaps: [[f64; 2]; 3]| {
