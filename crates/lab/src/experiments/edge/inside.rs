@@ -1,7 +1,8 @@
 //! A slow edge inside of its machine: it takes the cards, runs the gateway, and tells the machine's clock.
 
-use std::{convert::Infallible, fs, thread, time::Duration};
+use std::{convert::Infallible, thread, time::Duration};
 
+use super::clock::Tick;
 use crate::{
     LabError, Result,
     experiments::{subject::Setup, subjects, testbed},
@@ -13,31 +14,6 @@ use crate::{
 const TELL: Duration = Duration::from_millis(100);
 /// The nanoseconds between two interrupts of a card.
 const MODERATION: u32 = 500_000;
-/// The file with the seconds since power-on and those for which the processors were idle (proc_uptime(5)).
-const CLOCK: &str = "/proc/uptime";
-/// The first word of a line with the clock.
-const TICK: &str = "clock";
-
-/// The machine's clock at one time.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Tick {
-    /// Seconds since power-on.
-    pub(super) time: f64,
-    /// The seconds of them for which the processor was idle.
-    pub(super) idle: f64,
-}
-
-impl Tick {
-    /// Parses a line that was printed by [`serve`].
-    pub(super) fn parse(line: &str) -> Option<Self> {
-        let mut words = line.strip_prefix(TICK)?.split_whitespace();
-        let mut number = || words.next()?.parse().ok();
-        Some(Self {
-            time: number()?,
-            idle: number()?,
-        })
-    }
-}
 
 /// Returns the lines of a shell that make a card wait before it interrupts, as cards do to get several frames at once. Without
 /// that the emulator spends its time on falling asleep and waking.
@@ -70,22 +46,7 @@ pub fn serve(name: &str) -> Result<Infallible> {
     println!("{READY}");
     loop {
         gateway.check()?;
-        let text = fs::read_to_string(CLOCK).map_err(LabError::file(CLOCK))?;
-        println!("{TICK} {}", text.trim());
+        println!("{}", Tick::now()?);
         thread::sleep(TELL);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_clock_is_read_from_its_line() {
-        let tick = Tick::parse("clock 12.34 5.60").unwrap();
-        assert_eq!((tick.time, tick.idle), (12.34, 5.6));
-        for line in ["clock", "clock 1", "o'clock 1 2", "12.34 5.60"] {
-            assert_eq!(Tick::parse(line), None, "{line}");
-        }
     }
 }

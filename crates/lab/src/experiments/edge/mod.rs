@@ -4,6 +4,7 @@
 //! time and has the same 125 million instructions in each second, whatever this computer can do
 //! ([`emulated`](crate::network::emulated)). The rest of the network is as fast as ever.
 
+mod clock;
 pub mod inside;
 
 use std::{
@@ -12,6 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use self::clock::Tick;
 use super::subject::Subject;
 use crate::{
     LabError, Result,
@@ -37,7 +39,7 @@ pub struct Edge {
 struct Look {
     /// Seconds on this computer, since it began to look.
     seen: f64,
-    tick: inside::Tick,
+    tick: Tick,
 }
 
 impl Edge {
@@ -88,13 +90,8 @@ impl Edge {
     fn look(&self, begun: Instant, over: &AtomicBool) -> Vec<Look> {
         let mut looks: Vec<Look> = Vec::new();
         while !over.load(Ordering::Relaxed) {
-            let last = self
-                .machine
-                .printed()
-                .lines()
-                .rev()
-                .find_map(inside::Tick::parse);
-            let is_new = |tick: &inside::Tick| looks.last().is_none_or(|last| last.tick != *tick);
+            let last = self.machine.printed().lines().rev().find_map(Tick::parse);
+            let is_new = |tick: &Tick| looks.last().is_none_or(|last| last.tick != *tick);
             if let Some(tick) = last.filter(is_new) {
                 let seen = begun.elapsed().as_secs_f64();
                 looks.push(Look { seen, tick });
@@ -137,7 +134,7 @@ mod tests {
             .map(|number| f64::from(number) / 10.0)
             .map(|seen| Look {
                 seen,
-                tick: inside::Tick {
+                tick: Tick {
                     time: 50.0 + rate * seen,
                     idle: 9.0 + rate * seen * (1.0 - busy),
                 },
