@@ -177,7 +177,7 @@ impl Options {
     }
 }
 
-/// Returns whether a subject that is missing here is not in an experiment, which has a kernel of its own for it.
+/// Returns whether a subject runs in an experiment though the kernel here lacks it: the edge has a kernel of its own.
 fn brings_its_kernel(experiment: &Experiment, subject: &Subject) -> bool {
     experiment.how.links() == Some(Links::SlowEdge) && subject.maker == Maker::Kernel
 }

@@ -17,7 +17,8 @@ use crate::{
 /// The least length of a load: the clock of the edge has a resolution of ten milliseconds, and its queues take a tenth of a
 /// second to fill.
 const LEAST: Duration = Duration::from_secs(4);
-/// The time that a datagram may take: a thousand wait at each of two links, and some hundreds leave in a second.
+/// The time that a datagram may take: a thousand wait in front of the edge, some hundreds in it, and the slowest one forwards
+/// six thousand in a second.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The results of all sizes.
