@@ -48,11 +48,15 @@ static FOUND: OnceLock<Option<u16>> = OnceLock::new();
 /// # Errors
 /// There is no socket, or the answer makes no sense.
 pub(super) fn abilities() -> io::Result<Option<Abilities>> {
+    let known = FOUND.get().copied();
+    if known == Some(None) {
+        return Ok(None);
+    }
     let mut socket = Socket::new(NETLINK_GENERIC)?;
     socket.bind_auto()?;
     socket.connect(&SocketAddr::new(0, 0))?;
-    let asked = match FOUND.get() {
-        Some(known) => *known,
+    let asked = match known {
+        Some(known) => known,
         None => family(&mut socket)?,
     };
     let Some(family) = *FOUND.get_or_init(|| asked) else {
