@@ -121,16 +121,11 @@ fn load(profile: Profile) -> f64 {
     profile.thin(&udp::SIZES).len() as f64 * (2.0 * profile.length().as_secs_f64() + 0.5)
 }
 
-/// Selects the mechanisms of paper 002.
-fn of_paper_002(subject: &Subject) -> bool {
-    let mechanisms = ["DS-Lite", "MAP-E", "MAP-T", "464XLAT"];
-    mechanisms.contains(&subject.mechanism)
-}
+/// The mechanisms of paper 002.
+pub const OF_PAPER_002: [&str; 4] = ["DS-Lite", "MAP-E", "MAP-T", "464XLAT"];
 
-/// Estimates the start of a machine, and a load of each size.
-fn edge_takes(profile: Profile) -> f64 {
-    let sizes = profile.thin(&udp::SIZES).len() as f64;
-    15.0 + sizes * (profile.length().as_secs_f64().max(2.0) + 0.5)
+fn of_paper_002(subject: &Subject) -> bool {
+    OF_PAPER_002.contains(&subject.mechanism)
 }
 
 /// Estimates an experiment that uses the results of an earlier one.
@@ -442,7 +437,7 @@ pub static EXPERIMENTS: [Experiment; 37] = [
             "Paper 002, figure 8, with its regime",
         ],
         at_slow_edge(edge::throughput),
-        edge_takes,
+        edge::takes,
     ),
     AT_SLOW_EDGE.measuring(Quantity::Loss).experiment(
         [

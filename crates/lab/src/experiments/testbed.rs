@@ -129,7 +129,7 @@ impl Testbed {
                 let topology = mechanism.topology(offloads);
                 let network = if links == Links::SlowEdge {
                     let mut network = build(topology.emulating(provider::CE))?;
-                    edge = Some(Edge::start(subject, &mut network)?);
+                    edge = Some(Edge::start(subject, endpoints[0], &mut network)?);
                     network
                 } else {
                     build(topology)?

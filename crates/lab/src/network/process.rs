@@ -44,20 +44,23 @@ pub fn require_root() -> Result<()> {
 /// # Errors
 /// The program is not on the path. The error names the Debian package.
 pub fn require(program: &str, package: &str) -> Result<()> {
-    let missing = || LabError::Missing {
-        program: program.into(),
-        package: package.into(),
-    };
-    find(program).map(drop).ok_or_else(missing)
+    locate(program, package).map(drop)
 }
 
 /// Returns the file of a program on the path.
-pub fn find(program: &str) -> Option<PathBuf> {
+///
+/// # Errors
+/// As of [`require`].
+pub fn locate(program: &str, package: &str) -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .chain(["/usr/sbin".into(), "/sbin".into()])
         .map(|directory| directory.join(program))
         .find(|file| file.is_file())
+        .ok_or_else(|| LabError::Missing {
+            program: program.into(),
+            package: package.into(),
+        })
 }
 
 /// Runs a command to its end and returns its standard output.

@@ -417,6 +417,7 @@ mod tests {
             subjects.any(|subject| subject.mechanism == *name)
         };
         assert!(TRIED_THROUGH.iter().all(known));
+        assert_eq!(TRIED_THROUGH, crate::experiments::papers::OF_PAPER_002);
     }
 
     #[test]

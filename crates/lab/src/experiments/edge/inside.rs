@@ -27,14 +27,13 @@ fn moderate(interface: &str) -> String {
 /// # Errors
 /// There is no such subject, or its edge does not run in this machine.
 pub fn serve(name: &str) -> Result<Infallible> {
-    let all = subjects();
-    let subject = all.iter().find(|subject| subject.name == name);
-    let (subject, mechanism, gateways) = subject
-        .and_then(|subject| match subject.setup {
-            Setup::Provider(mechanism, gateways) => Some((subject, mechanism, gateways)),
-            _ => None,
-        })
-        .ok_or_else(|| LabError::NoNode(format!("edge of {name}")))?;
+    let no_edge = || LabError::NoNode(format!("edge of {name}"));
+    let mut subjects = subjects().into_iter();
+    let subject = subjects.find(|subject| subject.name == name);
+    let subject = subject.ok_or_else(no_edge)?;
+    let Setup::Provider(mechanism, [endpoint, _]) = subject.setup else {
+        return Err(no_edge());
+    };
     let network = mechanism.topology(Offloads::Off).take_place(provider::CE)?;
     let [ce, _] = mechanism.gateways();
     let node = network.node(provider::CE)?;
@@ -42,7 +41,7 @@ pub fn serve(name: &str) -> Result<Infallible> {
     for interface in interfaces {
         node.script(&moderate(interface))?;
     }
-    let mut gateway = testbed::start(subject, ce, &[], gateways[0], node, None)?;
+    let mut gateway = testbed::start(&subject, ce, &[], endpoint, node, None)?;
     println!("{READY}");
     loop {
         gateway.check()?;

@@ -14,13 +14,12 @@ use std::{
 };
 
 use self::clock::Tick;
-use super::subject::Subject;
+use super::subject::{Endpoint, Subject};
 use crate::{
     LabError, Result,
     network::{
         cores::{GATEWAY_CPU, cpu, pin},
         emulated::Emulated,
-        process,
         threads::join,
         topology::Network,
     },
@@ -31,8 +30,6 @@ use crate::{
 const PUNCTUAL: f64 = 0.02;
 /// The interval at which the machine's clock is looked at.
 const LOOK: Duration = Duration::from_millis(5);
-/// Programs that the machine has if they are here.
-const OTHERS: [&str; 1] = ["tayga"];
 
 /// A running slow edge; dropping it ends the machine.
 #[derive(Debug)]
@@ -40,7 +37,7 @@ pub struct Edge {
     machine: Emulated,
 }
 
-/// What the machine has printed about its clock, and when that was seen.
+/// The machine's clock as it was printed, and when that was seen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Look {
     /// Seconds on this computer, since it began to look.
@@ -49,13 +46,19 @@ struct Look {
 }
 
 impl Edge {
-    /// Starts the edge of a subject, in a network that has left its place free.
+    /// Starts the edge of a subject, which is this endpoint, in a network that has left its place free.
     ///
     /// # Errors
     /// It does not run on this machine.
-    pub fn start(subject: &Subject, network: &mut Network) -> Result<Self> {
-        let mut programs = vec![isthmus::program()?, isthmus::laboratory()?];
-        programs.extend(OTHERS.into_iter().filter_map(process::find));
+    pub fn start(subject: &Subject, endpoint: Endpoint, network: &mut Network) -> Result<Self> {
+        let gateway = match endpoint {
+            Endpoint::Isthmus(_) => Some(isthmus::program()?),
+            Endpoint::Other(end) => end.program()?,
+        };
+        let programs: Vec<_> = gateway
+            .into_iter()
+            .chain([isthmus::laboratory()?])
+            .collect();
         let command = ["isthmus-lab", "edge", &subject.name];
         let machine = Emulated::start(network.take_cards(), &programs, &command)?;
         Ok(Self { machine })

@@ -37,10 +37,22 @@ struct OfSize {
     busy: f64,
 }
 
+/// Returns the length of a load.
+fn length(profile: Profile) -> Duration {
+    profile.length().max(LEAST)
+}
+
+/// Estimates a measurement of all sizes and the start of the machine, in seconds.
+pub(crate) fn takes(profile: Profile) -> f64 {
+    const START: f64 = 25.0;
+    let sizes = profile.thin(&SIZES).len() as f64;
+    START + sizes * (length(profile) + TIMEOUT).as_secs_f64()
+}
+
 /// Measures all sizes, once for a testbed.
 fn all(testbed: &mut Testbed, profile: Profile) -> Result<AtEdge> {
     testbed.once(|testbed| {
-        let duration = profile.length().max(LEAST);
+        let duration = length(profile);
         let (sizes, gaps) = apart(&profile.thin(&SIZES), |octets| {
             let offer = Offer {
                 octets,

@@ -34,7 +34,7 @@ impl Translator {
     /// It is not installed.
     pub(crate) fn program(&self) -> Result<PathBuf> {
         match self {
-            Self::Tayga(_) => process::require("tayga", "tayga").map(|()| "tayga".into()),
+            Self::Tayga(_) => process::locate("tayga", "tayga"),
             Self::Tundra(_) => tundra::program(),
         }
     }

@@ -1,6 +1,9 @@
 //! Other implementations of the mechanisms: the kernel's own tunnels, and translators that are processes.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::{
+    net::{Ipv4Addr, Ipv6Addr},
+    path::PathBuf,
+};
 
 use crate::{
     Result,
@@ -70,10 +73,17 @@ impl End {
     /// # Errors
     /// The machine does not meet a requirement.
     pub fn require(&self) -> Result<()> {
-        if let Some(translator) = &self.translator {
-            translator.program()?;
-        }
+        self.program()?;
         self.needs.iter().try_for_each(|need| need.require())
+    }
+
+    /// Returns the program of its process, if it has one.
+    ///
+    /// # Errors
+    /// It is not installed.
+    pub fn program(&self) -> Result<Option<PathBuf>> {
+        let translator = self.translator.as_ref();
+        translator.map(Translator::program).transpose()
     }
 
     /// Sets it up on a node. A process is bound to a CPU if one is given.
