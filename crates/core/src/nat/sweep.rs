@@ -105,19 +105,23 @@ pub fn sweep<M: Memory + ?Sized>(
 ) {
     let layout = &cfg.layout;
     let mut start = 0;
-    for position in positions(&layout.sessions, start, &buckets) {
+    // The buckets of the next table that are among those.
+    let mut next = |table: &Slots| {
+        let from = buckets.start.saturating_sub(start);
+        let to = buckets.end.saturating_sub(start);
+        start += table.control.count;
+        table.control.used(memory, from..to)
+    };
+    for position in next(&layout.sessions) {
         visit_session(memory, cfg, now, position, &mut on_event);
     }
-    start += layout.sessions.control.count;
-    for position in positions(&layout.bindings, start, &buckets) {
+    for position in next(&layout.bindings) {
         visit_binding(memory, cfg, position, &mut on_event);
     }
-    start += layout.bindings.control.count;
-    for position in positions(&layout.subscribers, start, &buckets) {
+    for position in next(&layout.subscribers) {
         visit_subscriber(memory, cfg, position, &mut on_event);
     }
-    start += layout.subscribers.control.count;
-    for position in positions(&layout.fragments, start, &buckets) {
+    for position in next(&layout.fragments) {
         if let Some(slot) = layout.fragments.entry(memory, position)
             && datagrams::expired(&slot, now)
             && slot.end()
@@ -132,28 +136,14 @@ pub fn bindings<'a, M: Memory + ?Sized>(
     memory: &'a M,
     cfg: &'a NatConfig,
 ) -> impl Iterator<Item = Binding> + 'a {
-    all(&cfg.layout.bindings).filter_map(move |position| {
-        let slot = cfg.layout.bindings.entry(memory, position)?;
-        let binding = binding_of(&slot);
-        slot.unchanged().then_some(binding)
-    })
-}
-
-/// All slots of a table.
-fn all(table: &Slots) -> impl Iterator<Item = Position> + use<> {
-    (0..table.len()).map(Position)
-}
-
-/// The slots of a table whose first bucket has the number `start`, as far as they are in `buckets`.
-pub(super) fn positions(
-    table: &Slots,
-    start: u32,
-    buckets: &Range<u32>,
-) -> impl Iterator<Item = Position> + use<> {
-    let count = table.control.count;
-    let from = buckets.start.saturating_sub(start).min(count);
-    let to = buckets.end.saturating_sub(start).min(count);
-    (from << 3..to << 3).map(Position)
+    let control = cfg.layout.bindings.control;
+    control
+        .used(memory, 0..control.count)
+        .filter_map(move |position| {
+            let slot = cfg.layout.bindings.entry(memory, position)?;
+            let binding = binding_of(&slot);
+            slot.unchanged().then_some(binding)
+        })
 }
 
 fn visit_session<M: Memory + ?Sized>(
@@ -173,7 +163,6 @@ fn visit_session<M: Memory + ?Sized>(
         }
         return;
     }
-    let session = session_of(memory, cfg, &slot, position);
     let current = status.at(&cfg.timers, now);
     if current.expired(now) {
         if slot.end() {
@@ -181,15 +170,34 @@ fn visit_session<M: Memory + ?Sized>(
         }
         return;
     }
-    let changed = slot.update(current.payload() | REPORTED);
-    if permission::needed(cfg, session.binding.protocol) {
+    // Most are as the walk before left them. Whoever writes to their lines takes them from the processors that forward.
+    if !status.reported() || current != status {
+        report_session(memory, cfg, position, &slot, current, on_event);
+    }
+    if permission::needed(cfg, Protocol::from_word(slot.word(2))) {
         // The fast path renews sessions without their permissions, and an idle session lasts longer than it was meant to.
         let _ = permission::extend(memory, cfg, cfg.layout.sessions.line_of(position));
     }
-    if changed && !status.reported() {
+}
+
+/// Reports a session that is new, or that was idle for its whole lifetime and is in `current` now.
+fn report_session<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    position: Position,
+    slot: &Slot<'_>,
+    current: Status,
+    on_event: &mut impl FnMut(Event),
+) {
+    let status = Status::of(slot.life);
+    let session = session_of(memory, cfg, slot, position);
+    if !slot.update(current.payload() | REPORTED) {
+        return;
+    }
+    if !status.reported() {
         on_event(Event::SessionCreated(session));
     }
-    if changed && current.state != status.state {
+    if current.state != status.state {
         on_event(Event::SessionIdle(session));
     }
 }

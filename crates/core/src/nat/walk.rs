@@ -3,7 +3,7 @@
 
 use core::ops::{ControlFlow, Range};
 
-use crate::table::{Buckets, Memory, Position};
+use crate::table::{Buckets, Memory};
 
 use super::config::NatConfig;
 use super::permission;
@@ -22,7 +22,7 @@ pub fn sessions<M: Memory + ?Sized>(
     mut visit: impl FnMut(Session) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let table = &cfg.layout.sessions;
-    for position in sweep::positions(table, 0, &buckets) {
+    for position in table.control.used(memory, buckets) {
         if let Some(slot) = table.entry(memory, position)
             && !permission::is_permission(&slot)
         {
@@ -55,11 +55,7 @@ pub struct Occupancy {
 
 /// Counts the entries of all tables. Reads an eighth of the memory that they have.
 pub fn occupancy<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig) -> Occupancy {
-    let count = |table: Buckets| {
-        let used = (0..table.count << 3)
-            .filter(|position| table.word(memory, Position(*position)).unwrap_or(0) != 0);
-        used.count() as u32
-    };
+    let count = |table: Buckets| table.used(memory, 0..table.count).count() as u32;
     let layout = &cfg.layout;
     Occupancy {
         sessions: count(layout.sessions.control),
@@ -81,7 +77,7 @@ pub fn retain<M: Memory + ?Sized>(
     mut on_event: impl FnMut(Event),
 ) {
     let table = &cfg.layout.sessions;
-    for position in sweep::positions(table, 0, &buckets) {
+    for position in table.control.used(memory, buckets) {
         // A packet of the session that comes by at the same time makes the end fail.
         for _ in 0..ATTEMPTS {
             let Some(slot) = table.entry(memory, position) else {

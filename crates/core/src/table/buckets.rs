@@ -11,6 +11,7 @@
 //! because each looks after it wrote; who finds another one takes its own back. So there never are
 //! two owners, at the price that sometimes there is none.
 
+use core::ops::Range;
 use core::sync::atomic::Ordering;
 
 use super::{AtomicU64, LOAD, Line, Memory, Refused, UPDATE};
@@ -200,6 +201,22 @@ impl Buckets {
         self.search(memory, hash, |line, _| entry_of(line, mask, want))
     }
 
+    /// The positions in use, finished or not, in the buckets with these numbers, for walks over the table. It looks at a
+    /// bucket once and not at each of its places: most of a table that somebody walks over is empty.
+    pub fn used<M: Memory + ?Sized>(
+        self,
+        memory: &M,
+        buckets: Range<u32>,
+    ) -> impl Iterator<Item = Position> {
+        let of_bucket = move |bucket| {
+            let used = self.line(memory, bucket).map_or(0, used_places);
+            let places = if used == 0 { 0..0 } else { 0..8 };
+            let used = places.filter(move |place| used >> place & 1 != 0);
+            used.map(move |place| Position(bucket << 3 | place))
+        };
+        (buckets.start..buckets.end.min(self.count)).flat_map(of_bucket)
+    }
+
     /// The word at `position`; `None` outside of the table.
     #[inline(always)]
     pub fn word<M: Memory + ?Sized>(self, memory: &M, position: Position) -> Option<u64> {
@@ -373,6 +390,17 @@ fn entry_of(line: &Line, mask: u64, want: u64) -> Option<u64> {
     None
 }
 
+/// A bit for each place of a bucket that is in use.
+fn used_places(line: &Line) -> u32 {
+    if line.iter().all(|word| word.load(LOAD) == 0) {
+        return 0;
+    }
+    let bits = line.iter().zip(0..);
+    bits.fold(0, |used, (word, place)| {
+        used | u32::from(word.load(LOAD) != 0) << place
+    })
+}
+
 /// How many words match. Without a branch, as [`usage`].
 #[inline(always)]
 fn matches(line: &Line, mask: u64, want: u64) -> u32 {
@@ -521,6 +549,26 @@ mod tests {
             })
             .count();
         assert!(refused <= entries as usize / 1000, "{refused} of {entries}");
+    }
+
+    #[test]
+    fn a_walk_meets_what_is_in_use_in_its_buckets() {
+        let memory = memory(7);
+        let table = Buckets { first: 1, count: 5 };
+        // Places 0 and 7 of bucket 1, place 3 of the last bucket, and lines of others before and behind.
+        for (line, place) in [(2, 0), (2, 7), (5, 3), (0, 1), (6, 0)] {
+            memory[line][place].store(USED | 5, Ordering::Relaxed);
+        }
+        let met = |buckets| {
+            let positions = table.used(&memory[..], buckets);
+            positions.map(|position| position.0).collect::<Vec<_>>()
+        };
+        assert_eq!(met(0..5), [8, 15, 35]);
+        assert_eq!(met(0..u32::MAX), [8, 15, 35]);
+        assert_eq!(met(1..2), [8, 15]);
+        assert_eq!(met(2..4), []);
+        assert_eq!(met(4..5), [35]);
+        assert_eq!(met(5..9), []);
     }
 
     #[test]

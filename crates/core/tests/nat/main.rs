@@ -17,6 +17,7 @@ mod share;
 mod stress;
 mod subscriber;
 mod support;
+mod sweep;
 mod tcp;
 mod traffic;
 mod udp;
