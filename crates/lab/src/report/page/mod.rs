@@ -164,7 +164,7 @@ fn opening(summary: &Summary<'_>, shown: &[Shown<'_, '_>]) -> Markup {
                 ", on " (run.environment.cpu) ", Linux " (run.environment.kernel) "."
             }
             @if is_smoke(summary) {
-                p.banner { "Each was measured once, for less than half a second: orders are not evidence." }
+                p.banner { "Each was measured once and briefly: orders are not evidence." }
             }
             @if !beaten.is_empty() {
                 details.banner {
