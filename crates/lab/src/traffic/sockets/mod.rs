@@ -8,6 +8,7 @@
 //! * [`pingpong`]: delay in both directions
 //! * [`streaming`]: datagrams at the rate of the line, or at a given rate
 //! * [`bulk`]: a TCP connection
+//! * [`wake`]: how long a gateway in user space takes to wake up
 //! * `carrier`: one message from socket to socket
 //! * `message`: the content of messages, by which damage is found
 
@@ -16,6 +17,7 @@ mod carrier;
 mod message;
 pub mod pingpong;
 pub mod streaming;
+pub mod wake;
 use std::{
     io,
     net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket},
