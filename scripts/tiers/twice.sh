@@ -4,12 +4,15 @@
 # shellcheck source=scripts/tiers/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
+# Somebody may commit meanwhile, and files have the time of their commit.
+commit="$(git -C "$root" rev-parse HEAD)"
 folders="$(mktemp -d)"
 trap 'rm -rf "$folders"' EXIT
 
 build_in() { # PACKAGE FOLDER ZONE UMASK
     local clone="$folders/$2"
     git clone --quiet --no-hardlinks "$root" "$clone" &&
+        git -C "$clone" checkout --quiet "$commit" &&
         (umask "$4" && TZ="$3" CARGO_TARGET_DIR="$clone/target" "$clone/scripts/packages" quick "$1") &&
         mv "$clone/target/packages" "$folders/${2//\//-}-packages" &&
         rm -rf "$clone"
