@@ -1,40 +1,25 @@
 //! Pools without a free port: what the next flow costs, and who else feels it (RFC 6146 section 5.3).
 
-use std::cell::Cell;
-
 use isthmus_core::host::{Bounded, Destination, Host, Route, Thorough};
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
-use isthmus_core::table::{Line, Memory};
+use isthmus_core::table::Line;
 use isthmus_core::time::Instant;
 use isthmus_core::verdict::{IcmpError, Refusal, Slow};
 
 use crate::support::*;
 
-/// Memory that counts how often a line of it is asked for.
-struct Counted<'a> {
-    lines: &'a [Line],
-    reads: Cell<u64>,
-}
-
-impl Memory for Counted<'_> {
-    fn line(&self, index: u32) -> Option<&Line> {
-        self.reads.set(self.reads.get() + 1);
-        self.lines.line(index)
-    }
-}
-
 struct CountingHost<'a> {
-    memory: Counted<'a>,
+    memory: Counting<'a>,
     now: Instant,
 }
 
 impl<'a> Host for CountingHost<'a> {
     type Effort = Thorough;
-    type State = Counted<'a>;
+    type State = Counting<'a>;
     type Rules = [Line];
 
-    fn state(&self) -> &Counted<'a> {
+    fn state(&self) -> &Counting<'a> {
         &self.memory
     }
 
@@ -106,10 +91,7 @@ fn one_host_does_not_make_the_flows_of_another_dear() {
     assert!((35_488..36_133).contains(&refused), "{refused}");
 
     let mut host = CountingHost {
-        memory: Counted {
-            lines: &nat.host.memory,
-            reads: Cell::new(0),
-        },
+        memory: Counting::new(&nat.host.memory),
         now: nat.host.now,
     };
     let mut dearest = 0;

@@ -1,12 +1,13 @@
 //! A host for the tests of the NAT: memory, a clock that the test moves, repeatable chance.
 
+use std::cell::Cell;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use isthmus_core::address::V4;
 use isthmus_core::host::{Destination, Host, Route, Thorough};
 use isthmus_core::nat::*;
 use isthmus_core::reason::Counter;
-use isthmus_core::table::Line;
+use isthmus_core::table::{Line, Memory};
 use isthmus_core::time::{Instant, Span};
 use isthmus_core::verdict::{Refusal, Slow};
 
@@ -252,6 +253,40 @@ impl Nat {
             |event| events.push(event),
         );
         events
+    }
+}
+
+/// A NAT in which one host has so many sessions, each from a port of its own, from 5000 on.
+pub(crate) fn with_sessions(count: u16) -> Nat {
+    let mut nat = Setup::default().nat();
+    for port in 0..count {
+        nat.out(
+            inside("2001:db8:1::1", 5000 + port),
+            v4("192.0.2.1", 53),
+            Udp,
+        )
+        .unwrap();
+    }
+    nat
+}
+
+/// Memory that counts how often a line of it is asked for.
+pub(crate) struct Counting<'a> {
+    lines: &'a [Line],
+    pub(crate) reads: Cell<u64>,
+}
+
+impl<'a> Counting<'a> {
+    pub(crate) fn new(lines: &'a [Line]) -> Self {
+        let reads = Cell::new(0);
+        Self { lines, reads }
+    }
+}
+
+impl Memory for Counting<'_> {
+    fn line(&self, index: u32) -> Option<&Line> {
+        self.reads.set(self.reads.get() + 1);
+        self.lines.line(index)
     }
 }
 

@@ -6,17 +6,6 @@ use std::ops::ControlFlow;
 use crate::support::*;
 use isthmus_core::nat::*;
 
-const SERVER: &str = "192.0.2.1";
-
-fn with_sessions(count: u16) -> Nat {
-    let mut nat = Setup::default().nat();
-    for port in 0..count {
-        nat.out(inside("2001:db8:1::1", 5000 + port), v4(SERVER, 53), Udp)
-            .unwrap();
-    }
-    nat
-}
-
 fn listed(nat: &Nat) -> Vec<Session> {
     let mut list = Vec::new();
     let all = 0..nat.cfg.layout.buckets();
