@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the long parts that build Debian packages share. Sourced by each, after `set -euo pipefail`.
+# Shared by the long parts that build Debian packages. Sourced by each, after `set -euo pipefail`.
 
 # shellcheck source=scripts/tiers/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
