@@ -69,8 +69,11 @@ for name, reset in [("v4", inward), ("v6", outward)]:
     vector(f"established-{name}-rst-gone-after-241-seconds", NAT64, *OPEN, reset("R", 10), lost("A", 251))
 requirement("3.5.2.2", MUST, "TRANS, anything but RST: back to ESTABLISHED and its lifetime.")
 vector("trans-data-back-to-established", NAT64, *OPEN, inward("R", 10), outward("A", 100), inward("A", 7000))
+for name, first, second in [("v4", inward, outward), ("v6", outward, inward)]:
+    vector(f"trans-{name}-fin-counts", NAT64, *OPEN, inward("R", 10), first("FA", 11), second("FA", 12), lost("A", 254))
 vector("trans-rst-again-stays", NAT64, *OPEN, inward("R", 10), inward("R", 200), lost("A", 451))
-requirement("3.5.2.2", MUST, "ESTABLISHED, FIN from one side: forwarded; the connection is half closed and keeps its lifetime.")
+requirement("3.5.2.2", MUST, "ESTABLISHED, FIN from one side: forwarded; the connection is half closed. Its lifetime starts anew, as it "
+            "does in RFC 6146 if the FIN comes twice.")
 for name, close, other in [("v4", inward, outward), ("v6", outward, inward)]:
     vector(f"established-{name}-fin-keeps-lifetime", NAT64, *OPEN, close("FA", 10), other("A", 11), other("A", 7000),
            close("A", 14000))
@@ -100,6 +103,8 @@ vector("closed-v4-syn-with-binding-answered", NAT64, outward("S", 0), inward("S"
 requirement("3.5.2.2", MUST, "V4 INIT, V6 SYN: forwarded; ESTABLISHED.")
 vector("v4-init-v6-syn", NAT64, outward("S", 0), inward("S", 1, S2), outward("SA", 2, S2), inward("A", 3, S2),
        inward("A", 7000, S2))
+vector("v4-init-v4-fin-counts", NAT64, outward("S", 0), inward("S", 1, S2), outward("SA", 2, S2), inward("FA", 3, S2),
+       outward("FA", 4, S2), lost("A", 246, S2))
 requirement("3.5.2.2", MUST, "V4 INIT lasts at least 4 minutes without filtering; then the session is deleted.")
 STATIC = nat64("nat64-static-tcp", PREFIX, more='static = [ { protocol = "tcp", inside = "[2001:db8:1:a::1]:40000", '
                'outside = "203.0.113.1:40000" } ]\n')

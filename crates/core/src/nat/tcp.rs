@@ -65,7 +65,9 @@ pub(super) enum Lifetime {
     Closing,
 }
 
-/// The state and the lifetime after a segment.
+/// The state and the lifetime after a segment. The same segment once more changes nothing: a packet that one engine
+/// hands to another has been here twice, like one that the network has doubled. RFC 6146 forgets a FIN that comes in V4
+/// INIT or in TRANS until it comes again; here it counts at once.
 #[inline(always)]
 pub(super) const fn next(state: TcpState, side: Side, flags: TcpFlags) -> (TcpState, Lifetime) {
     let syn = flags.has(TcpFlags::SYN);
@@ -83,24 +85,51 @@ pub(super) const fn next(state: TcpState, side: Side, flags: TcpFlags) -> (TcpSt
             }
         }
         (TcpState::V4Init, Side::Inside) if syn => (TcpState::V4Init, Lifetime::Opening),
-        (TcpState::V4Init, Side::Outside) if !syn && !rst => {
-            (TcpState::Established, Lifetime::Established)
-        }
-        (TcpState::V6Init, Side::Outside) if syn => (TcpState::Established, Lifetime::Established),
+        (TcpState::V4Init, Side::Outside) if !syn && !rst => open(side, fin),
+        (TcpState::V6Init, Side::Outside) if syn && !rst => open(side, fin),
         (TcpState::V6Init, Side::Inside) if syn => (TcpState::V6Init, Lifetime::Opening),
         (TcpState::Closed | TcpState::V4Init | TcpState::V6Init | TcpState::BothFinRcv, _) => {
             (state, Lifetime::Keep)
         }
         (TcpState::Established, _) if rst => (TcpState::Trans, Lifetime::Closing),
-        (TcpState::Established, Side::Inside) if fin => (TcpState::V6FinRcv, Lifetime::Keep),
-        (TcpState::Established, Side::Outside) if fin => (TcpState::V4FinRcv, Lifetime::Keep),
         (TcpState::V4FinRcv, Side::Inside) | (TcpState::V6FinRcv, Side::Outside) if fin => {
             (TcpState::BothFinRcv, Lifetime::Closing)
         }
-        (TcpState::Established | TcpState::V4FinRcv | TcpState::V6FinRcv, _) => {
-            (state, Lifetime::Established)
-        }
+        (TcpState::V4FinRcv | TcpState::V6FinRcv, _) => (state, Lifetime::Established),
         (TcpState::Trans, _) if rst => (state, Lifetime::Keep),
-        (TcpState::Trans, _) => (TcpState::Established, Lifetime::Established),
+        (TcpState::Established | TcpState::Trans, _) => open(side, fin),
+    }
+}
+
+/// An open connection, after a segment that may be the last one of its side.
+#[inline(always)]
+const fn open(side: Side, fin: bool) -> (TcpState, Lifetime) {
+    let state = match side {
+        _ if !fin => TcpState::Established,
+        Side::Inside => TcpState::V6FinRcv,
+        Side::Outside => TcpState::V4FinRcv,
+    };
+    (state, Lifetime::Established)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_that_comes_twice_counts_once() {
+        for state in (0..8).map(TcpState::from_bits) {
+            for side in [Side::Inside, Side::Outside] {
+                for flags in (0..=u8::MAX).map(TcpFlags) {
+                    let (then, lifetime) = next(state, side, flags);
+                    let (again, more) = next(then, side, flags);
+                    assert_eq!(again, then, "{state:?} {side:?} {flags:?}");
+                    assert!(
+                        more == Lifetime::Keep || more == lifetime,
+                        "{state:?} {side:?} {flags:?}: {lifetime:?}, {more:?}"
+                    );
+                }
+            }
+        }
     }
 }

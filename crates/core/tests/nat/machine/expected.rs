@@ -69,8 +69,24 @@ pub(super) struct Model {
     pub(super) exhausted: HashSet<u8>,
 }
 
-/// The session after a packet from inside, or the one that it makes.
+/// The session after a packet from inside, or the one that it makes. It counts as if it had come twice: an engine may
+/// hand it to another one that sees it again.
 pub(super) fn from_inside(
+    session: Option<Session>,
+    transport: Transport,
+    now: Instant,
+) -> Option<Session> {
+    let once = once_from_inside(session, transport, now);
+    once.and_then(|once| once_from_inside(Some(once), transport, now))
+}
+
+/// The session after a packet from outside, in the same way.
+pub(super) fn from_outside(session: Session, transport: Transport, now: Instant) -> Session {
+    let once = once_from_outside(session, transport, now);
+    once_from_outside(once, transport, now)
+}
+
+fn once_from_inside(
     session: Option<Session>,
     transport: Transport,
     now: Instant,
@@ -113,11 +129,10 @@ pub(super) fn from_inside(
     })
 }
 
-/// The session after a packet from outside.
-pub(super) fn from_outside(session: Session, transport: Transport, now: Instant) -> Session {
+fn once_from_outside(session: Session, transport: Transport, now: Instant) -> Session {
     use TcpState::*;
     let Transport::Tcp(flags) = transport else {
-        return from_inside(Some(session), transport, now).unwrap();
+        return once_from_inside(Some(session), transport, now).unwrap();
     };
     let (syn, rst) = (flags.has(TcpFlags::SYN), flags.has(TcpFlags::RST));
     let established = Session {
