@@ -23,6 +23,12 @@ SPANS = [(0, 400), (400, 800), (800, None)]
 vector("fragments-out-and-back", CLAT,
        *[send(fragment4(GONE[0], *span), fragment6(GONE[1], *span, 0xbeef)) for span in SPANS],
        *[send(fragment6(BACK[0], *span, 0xbeef), fragment4(BACK[1], *span)) for span in SPANS])
+vector("icmp-errors-out-and-back", CLAT,
+       send(ip4(HOST, SERVER) / udp() / data(), ip6("2001:db8:a::464", WEB, 63) / udp(p) / data()),
+       send(ip6(WEB, "2001:db8:a::464") / ICMPv6DestUnreach(code=4) / quote(ip6("2001:db8:a::464", WEB, 50) / udp(p, 53) / data()),
+            to4(SERVER, HOST) / ICMP(type=3, code=3) / quote(to4(HOST, SERVER, 50, id=0) / udp(40000, 53) / data())),
+       send(ip4(HOST, SERVER) / ICMP(type=3, code=3) / quote(ip4(SERVER, HOST, 50) / udp(53, 40000) / data()),
+            ip6("2001:db8:a::464", WEB, 63) / ICMPv6DestUnreach(code=4) / quote(ip6(WEB, "2001:db8:a::464", 50) / udp(53, p) / data())))
 vector("stranger", CLAT, drop(ip6("2001:db8::bad", "2001:db8:a::464") / udp(53, 5000) / data(), "tunnel-source"))
 # A PCP server would say so to the CLAT itself (RFC 7648), but was not asked.
 vector("stranger-from-the-port-of-pcp", CLAT, drop(

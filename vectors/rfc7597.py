@@ -25,6 +25,10 @@ ABOUT = ip4(SHARED, SERVER, 50) / udp(PORT, 80) / data()
 ERROR = ICMP(type=3, code=1) / quote(ABOUT)
 vector("icmp-error-to-a-customer", MAP_E_BR, enters(
     ip4("198.51.100.77", SHARED) / ERROR, over6(BR6, CE6) / ip4("198.51.100.77", SHARED, 63) / ERROR))
+HEARD = ip4(SERVER, SHARED, 50) / udp(80, PORT) / data()
+vector("icmp-error-from-a-customer", MAP_E_BR, leaves(
+    over6(CE6, BR6) / ip4(SHARED, SERVER) / ICMP(type=3, code=3) / quote(HEARD),
+    ip4(SHARED, SERVER, 63) / ICMP(type=3, code=3) / quote(HEARD)))
 requirement("5.1", MUST, "Ports that nobody has are no customer's.")
 NOBODY = ip4(SERVER, SHARED) / udp(80, 1023) / data()
 vector("system-port", MAP_E_BR, reply(NOBODY, error4(ICMP(type=3, code=1), NOBODY), "tunnel-destination"))
@@ -124,6 +128,10 @@ INSIDE = ip4(HOST, SERVER, 50) / udp(40000, 53) / data()
 vector("icmp-error-back", MAP_E_CE, opened, leaves(
     over6(BR6, CE6) / ip4("198.51.100.77", SHARED) / ICMP(type=11) / quote(BACK),
     ip4("198.51.100.77", HOST, 63) / ICMP(type=11) / quote(INSIDE)))
+HEARD, INSIDE = ip4(SERVER, SHARED, 50) / udp(53, p) / data(), ip4(SERVER, HOST, 50) / udp(53, 40000) / data()
+vector("icmp-error-out", MAP_E_CE, opened, enters(
+    ip4(HOST, SERVER) / ICMP(type=3, code=3) / quote(INSIDE),
+    over6(CE6, BR6) / ip4(SHARED, SERVER, 63) / ICMP(type=3, code=3) / quote(HEARD)))
 requirement("8.1", MUST, "The CE takes packets from the BR, and with forwarding rules from customers who send "
             "from their own address and ports.")
 vector("unsolicited", MAP_E_CE, drop(over6(BR6, CE6) / ip4(SERVER, SHARED) / udp(53, PORT) / data(), "no-binding"))

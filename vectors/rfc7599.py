@@ -45,6 +45,11 @@ ABOUT4, ABOUT6 = ip4(SHARED, SERVER, 50) / udp(PORT, 80) / data(), ip6(CE6, SERV
 vector("icmp-error-to-a-customer", MAP_T_BR, send(
     ip4("198.51.100.77", SHARED) / ICMP(type=11, code=0) / quote(ABOUT4),
     ip6("2001:db8:ffff:0:c6:3364:4d00:0", CE6, 63) / ICMPv6TimeExceeded(code=0) / quote(ABOUT6)))
+HEARD4, HEARD6 = to4(SERVER, SHARED, 50, id=0) / udp(80, PORT) / data(), ip6(SERVER6, CE6, 50) / udp(80, PORT) / data()
+vector("icmp-error-from-a-customer", MAP_T_BR, send(
+    ip6(CE6, SERVER6) / ICMPv6DestUnreach(code=4) / quote(HEARD6), to4(SHARED, SERVER) / ICMP(type=3, code=3) / quote(HEARD4)))
+vector("icmp-error-about-anothers-packet", MAP_T_BR, drop(
+    ip6(CE6, SERVER6) / ICMPv6DestUnreach(code=4) / quote(ip6(SERVER6, CE6, 50) / udp(80, OTHERS_PORT) / data()), "icmp-inner"))
 requirement("10.2", MUST, "Fragments to a shared address go where the port of the first belongs. If that comes first, none waits.")
 SPANS = FIRST, SECOND = [(0, 504), (504, None)]
 into = ip4(SERVER, SHARED, id=0x99) / udp(80, PORT) / data(992), ip6(SERVER6, CE6, 63) / udp(80, PORT) / data(992)
@@ -106,6 +111,13 @@ requirement("8.2", MUST, "The CE drops packets for ports that are not its own, s
 requirement("8.2", MUST, "Another customer's port at this CE is nobody's.")
 vector("anothers-port", MAP_T_CE, drop(ip6(SERVER6, CE6) / udp(53, OTHERS_PORT) / data(), "no-binding"))
 requirement("9", MUST, "The CE gives a query an identifier of its port set.", see=["rfc7599-8.1-echo-out-and-back"])
+requirement("9", MUST, "The CE translates ICMP errors in both directions, by the session of the packet that they are about.")
+vector("icmp-error-back", MAP_T_CE, opened, send(
+    ip6("2001:db8:ffff:0:c6:3364:4d00:0", CE6) / ICMPv6TimeExceeded(code=0) / quote(ip6(CE6, SERVER6, 50) / udp(p, 53) / data()),
+    to4("198.51.100.77", HOST) / ICMP(type=11, code=0) / quote(to4(HOST, SERVER, 50, id=0) / udp(40000, 53) / data())))
+vector("icmp-error-out", MAP_T_CE, opened, send(
+    ip4(HOST, SERVER) / ICMP(type=3, code=3) / quote(ip4(SERVER, HOST, 50) / udp(53, 40000) / data()),
+    ip6(CE6, SERVER6, 63) / ICMPv6DestUnreach(code=4) / quote(ip6(SERVER6, CE6, 50) / udp(53, p) / data())))
 requirement("9", SHOULD, "The BR takes the identifier of a query for the port.", see=["rfc7599-8.4-echo-to-a-customer"])
 requirement("7", SHOULD, "The CE hears its parameters by DHCPv6 (RFC 7598).", status="operator: `isthmus addr dhcpv6` reads the options")
 requirement("10.1", SHOULD, "The MTU of the domain lets nothing be fragmented.", status="operator")

@@ -1,6 +1,6 @@
 //! The programs of each hook, and their places in the array by which they hand packets on.
 
-use isthmus_core::mechanism::AnyMechanism;
+use isthmus_core::mechanism::{AnyMechanism, InBpf, Opens, Stage};
 
 /// The section, which is a map, of the octets that say which mechanisms programs take packets of, by being other than
 /// 0: one for each number of a mechanism. The loader writes it before programs are loaded, so that the verifier leaves out
@@ -46,30 +46,49 @@ pub enum Slot {
     Translation,
     /// Makes sessions that packets of IPv4 hosts behind a CE need.
     OpenV4,
-    /// Translates ICMP errors.
-    Errors,
+    /// Translates ICMP errors that come as IPv4.
+    ErrorsV4,
     /// Makes sessions that packets in the softwires of an AFTR need.
     OpenSoftwires,
     /// Translates fragments.
     Fragments,
     /// Remembers first fragments for those that follow them.
     Remember,
+    /// Translates ICMP errors that come as IPv6.
+    ErrorsV6,
 }
 
 impl Slot {
     /// All of them, in the order of their places.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Base,
         Self::Open,
         Self::Softwires,
         Self::MapT,
         Self::Translation,
         Self::OpenV4,
-        Self::Errors,
+        Self::ErrorsV4,
         Self::OpenSoftwires,
         Self::Fragments,
         Self::Remember,
+        Self::ErrorsV6,
     ];
+
+    /// Whether packets of a mechanism for which programs do this reach the program here.
+    #[must_use]
+    pub fn takes(self, packets: InBpf) -> bool {
+        match self {
+            Self::Base => true,
+            Self::Open => packets.opens == Some(Opens::V6),
+            Self::OpenV4 => packets.opens == Some(Opens::V4),
+            Self::OpenSoftwires => packets.opens == Some(Opens::Softwires),
+            Self::Softwires => packets.stage == Stage::Softwires,
+            Self::MapT => packets.stage == Stage::MapT,
+            Self::Translation => packets.stage == Stage::Translation,
+            Self::ErrorsV4 | Self::ErrorsV6 => packets.errors,
+            Self::Fragments | Self::Remember => packets.fragments,
+        }
+    }
 
     /// The name of the program of a hook that belongs here.
     #[must_use]
@@ -81,20 +100,22 @@ impl Slot {
             (Hook::Xdp, Self::MapT) => "isthmus_xdp_map_t",
             (Hook::Xdp, Self::Translation) => "isthmus_xdp_translation",
             (Hook::Xdp, Self::OpenV4) => "isthmus_xdp_open_v4",
-            (Hook::Xdp, Self::Errors) => "isthmus_xdp_errors",
+            (Hook::Xdp, Self::ErrorsV4) => "isthmus_xdp_errors_v4",
             (Hook::Xdp, Self::OpenSoftwires) => "isthmus_xdp_open_softwires",
             (Hook::Xdp, Self::Fragments) => "isthmus_xdp_fragments",
             (Hook::Xdp, Self::Remember) => "isthmus_xdp_remember",
+            (Hook::Xdp, Self::ErrorsV6) => "isthmus_xdp_errors_v6",
             (Hook::Tc, Self::Base) => "isthmus_tc",
             (Hook::Tc, Self::Open) => "isthmus_tc_open",
             (Hook::Tc, Self::Softwires) => "isthmus_tc_softwires",
             (Hook::Tc, Self::MapT) => "isthmus_tc_map_t",
             (Hook::Tc, Self::Translation) => "isthmus_tc_translation",
             (Hook::Tc, Self::OpenV4) => "isthmus_tc_open_v4",
-            (Hook::Tc, Self::Errors) => "isthmus_tc_errors",
+            (Hook::Tc, Self::ErrorsV4) => "isthmus_tc_errors_v4",
             (Hook::Tc, Self::OpenSoftwires) => "isthmus_tc_open_softwires",
             (Hook::Tc, Self::Fragments) => "isthmus_tc_fragments",
             (Hook::Tc, Self::Remember) => "isthmus_tc_remember",
+            (Hook::Tc, Self::ErrorsV6) => "isthmus_tc_errors_v6",
         }
     }
 }

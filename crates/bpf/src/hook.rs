@@ -57,11 +57,18 @@ macro_rules! programs {
             run(context, Stage::MapT)
         }
 
-        /// Goes on with an ICMP error.
-        #[unsafe(export_name = concat!("isthmus_", $hook, "_errors"))]
+        /// Goes on with an ICMP error that comes as IPv4.
+        #[unsafe(export_name = concat!("isthmus_", $hook, "_errors_v4"))]
         #[unsafe(link_section = $section)]
-        pub extern "C" fn errors(context: *mut $raw) -> $action {
-            run(context, Stage::Errors)
+        pub extern "C" fn errors_v4(context: *mut $raw) -> $action {
+            run(context, Stage::ErrorsV4)
+        }
+
+        /// Goes on with an ICMP error that comes as IPv6.
+        #[unsafe(export_name = concat!("isthmus_", $hook, "_errors_v6"))]
+        #[unsafe(link_section = $section)]
+        pub extern "C" fn errors_v6(context: *mut $raw) -> $action {
+            run(context, Stage::ErrorsV6)
         }
 
         /// Goes on with a fragment.
@@ -298,13 +305,16 @@ macro_rules! crossings {
                                 return plain;
                             }
                         }
-                        if program.is(Stage::Errors)
-                            && mechanism::$module::$name::ERRORS_IN_BPF.has(family)
-                        {
-                            return match family {
-                                Family::V4 => $module::errors4(context, words, searched, link),
-                                Family::V6 => $module::errors6(context, words, searched, link),
-                            };
+                        if mechanism::$module::$name::ERRORS_IN_BPF {
+                            match family {
+                                Family::V4 if program.is(Stage::ErrorsV4) => {
+                                    return $module::errors4(context, words, searched, link);
+                                }
+                                Family::V6 if program.is(Stage::ErrorsV6) => {
+                                    return $module::errors6(context, words, searched, link);
+                                }
+                                _ => {}
+                            }
                         }
                         if program.is(Stage::Fragments) && mechanism::$module::$name::FRAGMENTS_IN_BPF {
                             return match family {

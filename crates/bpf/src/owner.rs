@@ -6,7 +6,7 @@ use isthmus_core::config::Instance;
 use isthmus_core::customer::Destination;
 use isthmus_core::datagrams::FragmentKey;
 use isthmus_core::host::{Established, Host};
-use isthmus_core::mechanism::instances::{Found, MOST_INSTANCES, any_pool_owns};
+use isthmus_core::mechanism::instances::{self, Found, MOST_INSTANCES};
 use isthmus_core::mechanism::{self, Instances, Mechanism, Member, PacketV4};
 use isthmus_core::packet::{Family, Packet};
 use isthmus_core::wire::{ipv4, ipv6, protocol};
@@ -273,7 +273,26 @@ pub extern "C" fn owns_v6(
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn pools_own(destination: u32) -> u64 {
-    u64::from(any_pool_owns(&Configured::now(), V4(Word(destination))))
+    let active = Configured::now().number();
+    for index in 0..MOST_INSTANCES {
+        match pool_owns(destination, active, index) {
+            NO => {}
+            YES => return YES,
+            _ => break,
+        }
+    }
+    NO
+}
+
+/// The same of one instance.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn pool_owns(destination: u32, active: u64, index: u32) -> u64 {
+    let configured = Configured::from_number(active);
+    configured.get(index).map_or(PAST_THE_LAST, |instance| {
+        let destination = V4(Word(destination));
+        u64::from(instances::pool_owns(&instance.mechanism, destination))
+    })
 }
 
 /// Whether an instance knows the customer that has an IPv4 address, given as it lies in the packet, and a port of a protocol, or

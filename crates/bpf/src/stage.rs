@@ -46,7 +46,8 @@ const fn go_on(stage: Stage) -> i32 {
         Stage::Softwires => GO_ON + Slot::Softwires as i32,
         Stage::MapT => GO_ON + Slot::MapT as i32,
         Stage::Translation => GO_ON + Slot::Translation as i32,
-        Stage::Errors => GO_ON + Slot::Errors as i32,
+        Stage::ErrorsV4 => GO_ON + Slot::ErrorsV4 as i32,
+        Stage::ErrorsV6 => GO_ON + Slot::ErrorsV6 as i32,
         Stage::Fragments => GO_ON + Slot::Fragments as i32,
         Stage::Base => GO_ON + Slot::Base as i32,
     }
@@ -243,7 +244,10 @@ fn cross_with<M: Crosses, D: Device, S: Effort>(
 ) -> i32 {
     let mut services = Services::<S, _, ()>::new(route);
     match process::<M, _, _>(device, &mut services, family, chosen) {
-        Err(Refusal::Slow(Slow::IcmpError)) if M::ERRORS_IN_BPF.has(family) => go_on(Stage::Errors),
+        Err(Refusal::Slow(Slow::IcmpError)) if M::ERRORS_IN_BPF => match family {
+            Family::V4 => go_on(Stage::ErrorsV4),
+            Family::V6 => go_on(Stage::ErrorsV6),
+        },
         Err(Refusal::Slow(Slow::HoldFragment)) if M::FRAGMENTS_IN_BPF => go_on(Stage::Fragments),
         Err(Refusal::Slow(Slow::FirstFragment)) if M::FRAGMENTS_IN_BPF => {
             GO_ON + Slot::Remember as i32
@@ -293,7 +297,7 @@ pub(crate) fn cross_error<M: Crosses, D: Device>(
     family: Family,
     chosen: &Chosen<'_>,
 ) -> i32 {
-    if !M::ERRORS_IN_BPF.has(family) {
+    if !M::ERRORS_IN_BPF {
         return D::PASS;
     }
     let mut services = Services::<Established, _, ()>::new(route);

@@ -1,6 +1,6 @@
 //! The packet in a packet, as a packet of its own.
 
-use crate::checksum::{Change, Field};
+use crate::checksum::{Change, Field, Sum};
 use crate::packet::{Abilities, Family, NoRoom, Packet, Truncated};
 use crate::word::Word;
 
@@ -68,6 +68,14 @@ impl<P: Packet> Packet for Inner<'_, P> {
     #[inline(always)]
     fn gso_size(&self) -> Option<u16> {
         self.packet.gso_size()
+    }
+
+    #[inline(always)]
+    fn sum(&self, at: usize, length: usize) -> Option<Sum> {
+        if at + length > self.length {
+            return None;
+        }
+        self.packet.sum(self.at + at, length)
     }
 
     #[inline(always)]

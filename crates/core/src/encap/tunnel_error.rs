@@ -88,7 +88,8 @@ fn read_error<P: Packet, A>(
         Ok([first]) if icmp::content(messages, first.bytes()[0]) == Some(Content::IcmpError) => {}
         _ => return Ok(None),
     }
-    if !P::ABILITIES.icmp_errors {
+    // It becomes another error, to another host.
+    if !P::ABILITIES.replies {
         return Err(Refusal::Slow(Slow::IcmpError));
     }
     read().map(Some)

@@ -3,7 +3,7 @@
 
 use super::crossing::{SharesV4, Softwires};
 use super::passage::Passed;
-use super::{ErrorsInBpf, Hosts, Mechanism, Opens, PacketV4, Part, Seen, Stage, stateful};
+use super::{Hosts, Mechanism, Opens, PacketV4, Part, Seen, Stage, stateful};
 use crate::address::networks::V6Networks;
 use crate::address::{V4, V6, special};
 use crate::customer::{Destination, Receiver};
@@ -34,7 +34,7 @@ impl Mechanism for Aftr {
     const STAGE: Stage = Stage::Softwires;
 
     const OPENS_IN_BPF: Option<Opens> = Some(Opens::Softwires);
-    const ERRORS_IN_BPF: ErrorsInBpf = ErrorsInBpf::V4;
+    const ERRORS_IN_BPF: bool = true;
     const FRAGMENTS_IN_BPF: bool = true;
 
     const PRIVATE_SOFTWIRES: bool = true;

@@ -71,10 +71,15 @@ pub trait Instances {
 /// Whether an IPv4 address is in the pool of one of the instances (RFC 6146 section 3.8).
 #[inline(always)]
 pub fn any_pool_owns<I: Instances + ?Sized>(instances: &I, destination: V4) -> bool {
-    first(instances, |any| {
-        any.pool_of_v6().filter(|pool| pool.contains(destination))
-    })
-    .is_some()
+    first(instances, |any| pool_owns(any, destination).then_some(any)).is_some()
+}
+
+/// Whether an IPv4 address is in the pool of a mechanism.
+#[inline(always)]
+#[must_use]
+pub fn pool_owns(mechanism: &AnyMechanism, destination: V4) -> bool {
+    let pool = mechanism.pool_of_v6();
+    pool.is_some_and(|pool| pool.contains(destination))
 }
 
 #[inline(always)]

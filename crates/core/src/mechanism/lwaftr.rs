@@ -3,7 +3,7 @@
 
 use super::crossing::{SharesV4, Softwires};
 use super::passage::Passed;
-use super::{ErrorsInBpf, Mechanism, PacketV4, Part, Remembered, Seen, Stage};
+use super::{Mechanism, PacketV4, Part, Remembered, Seen, Stage};
 use crate::address::port_set::Sharing;
 use crate::address::softwire::{self, B4Key, SharedNetworks, SoftwireTable};
 use crate::address::{V4, V6};
@@ -121,7 +121,7 @@ impl Mechanism for LwAftr {
     type Crossing = Softwires;
 
     const STAGE: Stage = Stage::Softwires;
-    const ERRORS_IN_BPF: ErrorsInBpf = ErrorsInBpf::V4;
+    const ERRORS_IN_BPF: bool = true;
     const FRAGMENTS_IN_BPF: bool = true;
     const FRAGMENTS_BY_SOFTWIRE: bool = true;
 

@@ -3,7 +3,7 @@
 
 use super::crossing::{SharesV4, Softwires};
 use super::passage::Passed;
-use super::{ErrorsInBpf, Mechanism, PacketV4, Remembered, Seen, Stage, map};
+use super::{Mechanism, PacketV4, Remembered, Seen, Stage, map};
 use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
@@ -31,7 +31,7 @@ impl Mechanism for MapEBr {
     type Crossing = Softwires;
 
     const STAGE: Stage = Stage::Softwires;
-    const ERRORS_IN_BPF: ErrorsInBpf = ErrorsInBpf::V4;
+    const ERRORS_IN_BPF: bool = true;
     const FRAGMENTS_IN_BPF: bool = true;
     const FRAGMENTS_BY_SOFTWIRE: bool = true;
 

@@ -36,6 +36,7 @@ impl Mechanism for MapECe {
     const STAGE: Stage = Stage::Softwires;
 
     const OPENS_IN_BPF: Option<Opens> = Some(Opens::V4);
+    const ERRORS_IN_BPF: bool = true;
     const FRAGMENTS_IN_BPF: bool = true;
 
     const CUSTOMERS: Family = Family::V4;

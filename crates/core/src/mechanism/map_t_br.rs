@@ -1,7 +1,7 @@
 //! The BR of MAP-T: shared IPv4 addresses by translation, by rule and without state (RFC 7599).
 
 use super::crossing::{Translation, Translator};
-use super::{ErrorsInBpf, Instances, Mechanism, PacketV4, Remembered, Seen, Stage, map};
+use super::{Instances, Mechanism, PacketV4, Remembered, Seen, Stage, map};
 use crate::address::map::MapRules;
 use crate::address::networks::V4Networks;
 use crate::address::rfc6052::Prefix;
@@ -32,7 +32,7 @@ impl Mechanism for MapTBr {
     type Crossing = Translation;
 
     const STAGE: Stage = Stage::MapT;
-    const ERRORS_IN_BPF: ErrorsInBpf = ErrorsInBpf::V4;
+    const ERRORS_IN_BPF: bool = true;
     const FRAGMENTS_IN_BPF: bool = true;
 
     #[inline(always)]

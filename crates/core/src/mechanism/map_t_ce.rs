@@ -40,6 +40,7 @@ impl Mechanism for MapTCe {
     const STAGE: Stage = Stage::MapT;
 
     const OPENS_IN_BPF: Option<Opens> = Some(Opens::V4);
+    const ERRORS_IN_BPF: bool = true;
     const FRAGMENTS_IN_BPF: bool = true;
 
     const CUSTOMERS: Family = Family::V4;

@@ -9,6 +9,7 @@ pub mod aftr;
 pub mod crossing;
 pub mod four_in_six;
 pub(crate) mod fragments;
+mod in_bpf;
 pub mod instances;
 pub mod isatap;
 pub mod lwaftr;
@@ -41,6 +42,7 @@ use crate::wire::transport::Transport;
 use crate::wire::tuple::Tuple;
 
 pub use fragments::{Remembered, port_of};
+pub use in_bpf::{InBpf, Opens, Stage};
 pub use instances::Instances;
 
 /// Calls a macro with the list of all mechanisms, each as `module::Type` with its documentation, behind the
@@ -78,40 +80,6 @@ macro_rules! for_each_mechanism {
     };
 }
 
-/// The packets for which a BPF program makes sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opens {
-    /// IPv4 packets of inside hosts.
-    V4,
-    /// IPv6 packets of inside hosts.
-    V6,
-    /// IPv4 packets of inside hosts, in softwires.
-    Softwires,
-}
-
-/// The ICMP errors that a BPF program translates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorsInBpf {
-    /// None.
-    None,
-    /// Those that come as IPv4.
-    V4,
-    /// Those of both families.
-    All,
-}
-
-impl ErrorsInBpf {
-    /// Whether those that come as packets of a family are among them.
-    #[inline(always)]
-    #[must_use]
-    pub const fn has(self, family: Family) -> bool {
-        match (self, family) {
-            (Self::All, _) | (Self::V4, Family::V4) => true,
-            (Self::None, _) | (Self::V4, Family::V6) => false,
-        }
-    }
-}
-
 /// One mechanism with its data, which is plain and has no pointers, so that it can lie in a BPF map.
 /// The gateway makes it from the configuration file and checks it there; the core trusts it.
 pub trait Mechanism {
@@ -124,8 +92,8 @@ pub trait Mechanism {
     /// The packets for which BPF programs make sessions; `None` if they make none.
     const OPENS_IN_BPF: Option<Opens> = None;
 
-    /// The ICMP errors about its packets that a BPF program translates.
-    const ERRORS_IN_BPF: ErrorsInBpf = ErrorsInBpf::None;
+    /// Whether a BPF program translates ICMP errors about its packets.
+    const ERRORS_IN_BPF: bool = false;
 
     /// Whether a BPF program translates fragments of its datagrams that come in order.
     const FRAGMENTS_IN_BPF: bool = false;
@@ -279,35 +247,6 @@ pub struct PacketV4<F> {
     /// Returns the protocol, or the [quoted protocol](crate::wire::icmp::quoted_protocol) of an ICMP error.
     /// It is a function because few mechanisms need it.
     pub protocol: F,
-}
-
-/// The BPF program that takes a mechanism's packets. Each is as much as the verifier accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// The program that takes packets first: [plain](crate::packet::Plain) ones of all mechanisms, and all of
-    /// tunnels.
-    Base,
-    /// The program of SIIT, NAT64 and NAT44.
-    Translation,
-    /// The program of mechanisms that share IPv4 addresses by softwires.
-    Softwires,
-    /// The program of MAP-T.
-    MapT,
-    /// The program that takes [ICMP errors](crate::packet::Errors) after one of the others has refused them: of the
-    /// mechanisms that say so by [`ERRORS_IN_BPF`](Mechanism::ERRORS_IN_BPF). It is no mechanism's own.
-    Errors,
-    /// The program that takes [fragments](crate::packet::Fragments) after one of the others has refused them: of the
-    /// mechanisms that say so by [`FRAGMENTS_IN_BPF`](Mechanism::FRAGMENTS_IN_BPF). It is no mechanism's own.
-    Fragments,
-}
-
-impl Stage {
-    /// Whether two are the same.
-    #[inline(always)]
-    #[must_use]
-    pub const fn is(self, other: Self) -> bool {
-        self as u8 == other as u8
-    }
 }
 
 /// A mechanism that is found in an [`AnyMechanism`].
@@ -476,14 +415,6 @@ macro_rules! any_mechanism {
                 }
             }
 
-            /// The BPF program that takes its packets.
-            #[must_use]
-            pub const fn stage(&self) -> Stage {
-                match self {
-                    $(Self::$name(_) => $module::$name::STAGE,)+
-                }
-            }
-
             /// Whether the addresses of a packet in a softwire have a meaning in that softwire only.
             #[must_use]
             pub const fn private_softwires(&self) -> bool {
@@ -498,30 +429,6 @@ macro_rules! any_mechanism {
             pub const fn fragments_by_softwire(&self) -> bool {
                 match self {
                     $(Self::$name(_) => $module::$name::FRAGMENTS_BY_SOFTWIRE,)+
-                }
-            }
-
-            /// The packets for which BPF programs make sessions.
-            #[must_use]
-            pub const fn opens_in_bpf(&self) -> Option<Opens> {
-                match self {
-                    $(Self::$name(_) => $module::$name::OPENS_IN_BPF,)+
-                }
-            }
-
-            /// The ICMP errors about its packets that a BPF program translates.
-            #[must_use]
-            pub const fn errors_in_bpf(&self) -> ErrorsInBpf {
-                match self {
-                    $(Self::$name(_) => $module::$name::ERRORS_IN_BPF,)+
-                }
-            }
-
-            /// Whether a BPF program translates fragments of its datagrams that come in order.
-            #[must_use]
-            pub const fn fragments_in_bpf(&self) -> bool {
-                match self {
-                    $(Self::$name(_) => $module::$name::FRAGMENTS_IN_BPF,)+
                 }
             }
         }

@@ -3,7 +3,7 @@
 
 use super::crossing::Napt44;
 use super::passage::{Passage, Passed};
-use super::{ErrorsInBpf, Hosts, Mechanism, Opens, PacketV4, Remembered, Seen, Stage, stateful};
+use super::{Hosts, Mechanism, Opens, PacketV4, Remembered, Seen, Stage, stateful};
 use crate::address::networks::V4Networks;
 use crate::address::{V4, V6};
 use crate::host::Host;
@@ -33,7 +33,7 @@ impl Mechanism for Nat44 {
 
     const OPENS_IN_BPF: Option<Opens> = Some(Opens::V4);
 
-    const ERRORS_IN_BPF: ErrorsInBpf = ErrorsInBpf::All;
+    const ERRORS_IN_BPF: bool = true;
     const FRAGMENTS_IN_BPF: bool = true;
 
     const COUNTS_TRAFFIC: bool = true;

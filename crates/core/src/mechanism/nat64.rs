@@ -1,9 +1,7 @@
 //! Stateful translation for IPv6 clients of IPv4 servers (RFC 6146).
 
 use super::crossing::{Translation, Translator};
-use super::{
-    ErrorsInBpf, Hosts, Instances, Mechanism, Opens, PacketV4, Part, Seen, Stage, stateful,
-};
+use super::{Hosts, Instances, Mechanism, Opens, PacketV4, Part, Seen, Stage, stateful};
 use crate::address::networks::V6Networks;
 use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, special};
@@ -34,7 +32,7 @@ impl Mechanism for Nat64 {
     const STAGE: Stage = Stage::Translation;
 
     const OPENS_IN_BPF: Option<Opens> = Some(Opens::V6);
-    const ERRORS_IN_BPF: ErrorsInBpf = ErrorsInBpf::All;
+    const ERRORS_IN_BPF: bool = true;
     const FRAGMENTS_IN_BPF: bool = true;
 
     const COUNTS_TRAFFIC: bool = true;

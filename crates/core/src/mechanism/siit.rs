@@ -2,7 +2,7 @@
 //! RFC 6219, RFC 7757). Ports stay as they are.
 
 use super::crossing::{Translation, Translator};
-use super::{ErrorsInBpf, Instances, Mechanism, PacketV4, Seen, Stage};
+use super::{Instances, Mechanism, PacketV4, Seen, Stage};
 use crate::address::eam::EamTable;
 use crate::address::embedding::Embedding;
 use crate::address::networks::V4Networks;
@@ -160,7 +160,7 @@ impl Mechanism for Siit {
     type Crossing = Translation;
 
     const STAGE: Stage = Stage::Translation;
-    const ERRORS_IN_BPF: ErrorsInBpf = ErrorsInBpf::All;
+    const ERRORS_IN_BPF: bool = true;
 
     /// Whether an IPv4 address stands for an IPv6 host (RFC 7915 section 4.6).
     #[inline(always)]

@@ -1,6 +1,5 @@
 //! Packets quoted in ICMP errors that stay IPv4 (RFC 5508 section 4): the quoted packet becomes what it
-//! was on the other side of a [`passage`](crate::mechanism::passage). Sizes stay. A program of
-//! BPF does it for a NAT44, and for what comes as IPv4 to mechanisms with softwires; user space does it for all.
+//! was on the other side of a [`passage`](crate::mechanism::passage). Sizes stay.
 
 use super::quoted::{Adjust, INNER, Received, adjust_quoted, header_v4, read_v4, useless};
 use super::{Hop, outgoing_v4, pseudo_header};

@@ -10,24 +10,9 @@ use aya::Ebpf;
 use aya::maps::ProgramArray;
 use aya::programs::{Program, ProgramFd};
 use isthmus_abi::programs::{Hook, Slot};
-use isthmus_core::mechanism::{AnyMechanism, ErrorsInBpf, Instance, Opens, Stage};
+use isthmus_core::mechanism::{AnyMechanism, Instance};
 
 use super::Error;
-
-/// Whether packets of a mechanism reach a program.
-fn takes(slot: Slot, mechanism: &AnyMechanism) -> bool {
-    match slot {
-        Slot::Base => true,
-        Slot::Open => mechanism.opens_in_bpf() == Some(Opens::V6),
-        Slot::OpenV4 => mechanism.opens_in_bpf() == Some(Opens::V4),
-        Slot::OpenSoftwires => mechanism.opens_in_bpf() == Some(Opens::Softwires),
-        Slot::Softwires => mechanism.stage() == Stage::Softwires,
-        Slot::MapT => mechanism.stage() == Stage::MapT,
-        Slot::Translation => mechanism.stage() == Stage::Translation,
-        Slot::Errors => mechanism.errors_in_bpf() != ErrorsInBpf::None,
-        Slot::Fragments | Slot::Remember => mechanism.fragments_in_bpf(),
-    }
-}
 
 /// Loads the programs of a hook that packets of these instances reach, unless they are loaded already or were
 /// `taken` over, and enters them in the program array. Returns those that it has loaded. The kernel takes a
@@ -40,7 +25,10 @@ pub(super) fn load(
     taken: &HashMap<&'static str, OwnedFd>,
 ) -> Result<Vec<(&'static str, ProgramFd)>, Error> {
     let needed = Slot::ALL.into_iter().filter(|slot| {
-        let takes = |instance: &Instance| takes(*slot, &instance.mechanism);
+        let takes = |instance: &Instance| {
+            let number = instance.mechanism.number();
+            slot.takes(AnyMechanism::IN_BPF[number])
+        };
         *slot == Slot::Base || instances.iter().any(takes)
     });
     let needed = needed.map(|slot| (slot.name(hook), slot));
