@@ -52,7 +52,7 @@ pub struct Abilities {
     pub replies: bool,
     /// Answers messages of neighbour discovery.
     pub neighbours: bool,
-    /// Translates fragments of stateful sessions.
+    /// Translates fragments of datagrams whose ports it knows by their first one.
     pub fragments: bool,
     /// Holds fragments that come before the first of their datagram.
     pub holds: bool,
