@@ -20,7 +20,7 @@ use super::outcome::{Cause, Outcome};
 use super::permission;
 use super::port::index_word;
 use super::rate;
-use super::session::{self, OUTSIDE, Status, Touch, touch};
+use super::session::{self, OUTSIDE, Status, touch};
 use super::subscriber;
 use super::tcp::Side;
 use super::traffic;
@@ -55,18 +55,11 @@ pub fn outbound<H: Host, E: Effort>(
     let hash = hash(&cfg.seed, &key);
     let sessions = &cfg.layout.sessions;
     if E::RESUMES
-        && let Some((position, slot)) = sessions.find(host.state(), hash, &key)
+        && let Some((_, slot)) = sessions.find(host.state(), hash, &key)
     {
         let outside = slot.word(OUTSIDE);
-        let touch = touch(&slot, cfg, now, Side::Inside, transport);
-        if !matches!(touch, Touch::Expired) && slot.unchanged() {
-            if E::OPENS
-                && matches!(touch, Touch::Renewed)
-                && permission::needed(cfg, transport.protocol())
-            {
-                // Where this program has no stack for it, the sweeper does it.
-                permission::extend(host.state(), cfg, sessions.line_of(position));
-            }
+        let is_alive = touch(&slot, cfg, now, Side::Inside, transport);
+        if is_alive && slot.unchanged() {
             return Ok(Endpoint4::from_word(outside));
         }
     }
@@ -106,13 +99,10 @@ pub fn inbound<H: Host, E: Effort>(
     let now = host.now();
     let protocol = transport.protocol();
     let remote = session::remote_word(remote, protocol);
-    if let Some((line, slot)) = find_return(host.state(), cfg, outside.word(), remote, protocol) {
+    if let Some((_, slot)) = find_return(host.state(), cfg, outside.word(), remote, protocol) {
         let inside = binding::inside_of(&slot);
-        let touch = touch(&slot, cfg, now, Side::Outside, transport);
-        if !matches!(touch, Touch::Expired) && slot.unchanged() {
-            if E::OPENS && matches!(touch, Touch::Renewed) && permission::needed(cfg, protocol) {
-                permission::extend(host.state(), cfg, line);
-            }
+        let is_alive = touch(&slot, cfg, now, Side::Outside, transport);
+        if is_alive && slot.unchanged() {
             return Ok(inside);
         }
     }

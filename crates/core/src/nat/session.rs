@@ -118,18 +118,8 @@ impl Status {
     }
 }
 
-/// Whether a session is there for a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Touch {
-    /// It is, and knows of the packet now.
-    Alive,
-    /// The same, and it lasts longer than before or has another state.
-    Renewed,
-    /// Its time is over, only the sweeper has not been here yet.
-    Expired,
-}
-
-/// Lets a packet of the session take effect on its state and lifetime.
+/// Lets a packet of the session take effect on its state and lifetime. Returns whether the session is there: its time may be
+/// over, only the sweeper has not been here yet.
 #[inline(always)]
 pub(super) fn touch(
     slot: &Slot<'_>,
@@ -137,13 +127,13 @@ pub(super) fn touch(
     now: Instant,
     side: Side,
     transport: Transport,
-) -> Touch {
+) -> bool {
     let before = Status::of(slot.life);
     let timers = &cfg.timers;
     let (state, expiry) = match transport {
         Transport::Udp | Transport::Icmp => {
             if before.expired(now) {
-                return Touch::Expired;
+                return false;
             }
             let lifetime = if matches!(transport, Transport::Udp) {
                 timers.udp
@@ -155,7 +145,7 @@ pub(super) fn touch(
         Transport::Tcp(flags) => {
             let current = before.at(timers, now);
             if current.expired(now) {
-                return Touch::Expired;
+                return false;
             }
             let (state, lifetime) = tcp::next(current.state, side, flags);
             let expiry = match lifetime {
@@ -178,9 +168,8 @@ pub(super) fn touch(
             }
             .payload(),
         );
-        return Touch::Renewed;
     }
-    Touch::Alive
+    true
 }
 
 /// Makes an expired session the new one that a packet opens: same endpoints, same slot.

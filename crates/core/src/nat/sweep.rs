@@ -175,7 +175,7 @@ fn visit_session<M: Memory + ?Sized>(
         report_session(memory, cfg, position, &slot, current, on_event);
     }
     if permission::needed(cfg, Protocol::from_word(slot.word(2))) {
-        // The fast path renews sessions without their permissions, and an idle session lasts longer than it was meant to.
+        // Packets renew sessions without their permissions, and an idle session lasts longer than it was meant to.
         let _ = permission::extend(memory, cfg, cfg.layout.sessions.line_of(position));
     }
 }

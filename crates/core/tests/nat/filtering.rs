@@ -44,6 +44,8 @@ fn rfc6146_3_5_1_permission_lasts_as_long_as_a_session() {
         nat.back(outside, v4("192.0.2.1", 53), Udp).unwrap();
         nat.out(client(), v4("192.0.2.9", 9), Udp).unwrap();
         assert_eq!(nat.back(outside, v4("192.0.2.2", 53), Udp), FILTERED);
+        // It comes by every second or two, and has the permission last as long as its session.
+        nat.sweep();
     }
     nat.pass(200);
     nat.out(client(), v4("192.0.2.9", 9), Udp).unwrap();

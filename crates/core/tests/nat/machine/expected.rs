@@ -61,7 +61,7 @@ pub(super) struct Model {
     pub(super) bindings: HashMap<Bound, (Inside, Endpoint4)>,
     pub(super) sessions: HashMap<(Bound, Far), Session>,
     /// Until when a remote address may send to an inside endpoint, with address-dependent filtering: as long as the
-    /// longest session between them was meant to last.
+    /// longest session between them was meant to last when it was made, or when the sweeper came by.
     pub(super) permissions: HashMap<(Bound, u32), Instant>,
     /// Permissions for which there may have been no room when their session was made.
     pub(super) doubtful: HashSet<(Bound, u32)>,
@@ -235,7 +235,7 @@ impl Model {
         (binding, session)
     }
 
-    /// A session is there, or was renewed: its permission lasts as long. In tables that are `crowded` there may be no
+    /// A session was made, or the sweeper met it: its permission lasts as long. In tables that are `crowded` there may be no
     /// room for a new one.
     pub(super) fn keep(&mut self, key: Bound, peer: Far, session: Session, crowded: bool) {
         self.sessions.insert((key, peer), session);

@@ -126,7 +126,7 @@ impl Both {
         if let Some((_, outside)) = known.filter(|_| current.is_some()) {
             prop_assert_eq!(answer, Ok(outside));
             let after = from_inside(current, transport, now).unwrap();
-            self.keep(key, place.1, after);
+            self.model.sessions.insert(place, after);
             return Ok(());
         }
         let Some(made) = from_inside(None, transport, now) else {
@@ -258,7 +258,8 @@ impl Both {
             .and_then(|session| session.at(now));
         if let Some(session) = session {
             prop_assert_eq!(answer, Ok(client));
-            self.keep(key, far(peer), from_outside(session, transport, now));
+            let after = from_outside(session, transport, now);
+            self.model.sessions.insert((key, far(peer)), after);
             return Ok(());
         }
         let filtered = Err(Refusal::Drop(Counter::Filtered));
