@@ -22,6 +22,8 @@ BUILT ?= $(TARGET)/release
 STRIP ?= strip
 # The program that writes the completions: that of a package for another processor does not run here.
 RUNS ?= $(BUILT)/isthmus
+# The program that writes the manual, in the same way.
+MANUAL ?= cargo run --quiet --release --locked --package isthmus-manual --
 STATIC := $(shell uname -m)-unknown-linux-musl
 FUZZ_SECONDS ?= 60
 SOAK_SECONDS ?= 3600
@@ -123,7 +125,7 @@ site: ## build the documentation as a site, in target/site (needs mdbook: `scrip
 man: ## write the manual pages to target/man, which `make install` takes
 	scripts/setup packages
 	rm -rf $(TARGET)/man
-	cargo run --quiet --locked --package isthmus --example man -- $(TARGET)/man
+	$(MANUAL) $(TARGET)/man
 	{ printf '%% isthmus.toml 5\n\n'; cat docs/configuration.md; } | go-md2man >$(TARGET)/man/isthmus.toml.5
 
 packages: ## build Debian packages of gateway and laboratory, and the gateway as one file, in target/packages

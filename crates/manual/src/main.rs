@@ -1,4 +1,5 @@
-//! Writes a manual page for each command of the gateway into the folder that is named.
+//! Writes a manual page for each command of the gateway into the folder that is named. It is no part of the gateway, which has
+//! no need of what writes pages.
 
 use std::error::Error;
 use std::path::PathBuf;
