@@ -3,8 +3,9 @@
 //!
 //! A permission is an entry of the session table whose key has a mark in the place of the remote
 //! port. It is found with one look-up however many sessions there are between the two addresses,
-//! and lasts as long as the longest of them was meant to, when it was made and whenever the sweeper came by. It holds no reference to its binding but
-//! remembers which one it was made for, and is void once that is gone.
+//! and lasts as long as the longest of them was meant to, when it was made and whenever the sweeper
+//! came by. It holds no reference to its binding but remembers which one it was made for, and is
+//! void once that is gone.
 
 use crate::table::{Memory, Position, Slot, hash};
 use crate::time::Instant;
