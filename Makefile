@@ -22,6 +22,8 @@ BUILT ?= $(TARGET)/release
 STRIP ?= strip
 # The program that writes the completions: that of a package for another processor does not run here.
 RUNS ?= $(BUILT)/isthmus
+# What builds the programs: all but the one that writes the manual, which few need and which takes 14 s to link.
+PROGRAMS := cargo build --release --locked --workspace --exclude isthmus-manual
 # The program that writes the manual, in the same way.
 MANUAL ?= cargo run --quiet --release --locked --package isthmus-manual --
 STATIC := $(shell uname -m)-unknown-linux-musl
@@ -32,7 +34,7 @@ PROFILE ?= smoke
 .PHONY: build gateway static man packages demo test test-long soak turn bench lab lab-guest lab-edge bpf bare check-bpf fuzz vectors docs site install uninstall clean help
 
 build: ## build the programs: the gateway and the laboratory (default)
-	cargo build --release --locked
+	$(PROGRAMS)
 
 gateway: ## build the gateway alone, as a router needs it
 	cargo build --release --locked --package isthmus
@@ -44,7 +46,7 @@ static: ## build the gateway as one file that needs no library; BUILT of `make i
 
 demo: ## an IPv6-only host fetches from an IPv4-only server through the gateway (root)
 	scripts/setup demo
-	cargo build --release --locked
+	$(PROGRAMS)
 	$(TARGET)/release/isthmus lab demo
 
 test: ## run all tests; TIERS="lint unit ..." runs some of them
@@ -66,26 +68,26 @@ turn: ## before you land: give CI the next part of the long tests
 
 bench: ## measure and write bench/latest.json (root; takes a while)
 	scripts/setup bench
-	cargo build --release --locked
+	$(PROGRAMS)
 	$(TARGET)/release/isthmus lab bench
 
 lab: ## measure all mechanisms briefly and write report/index.html (root; ten minutes)
 	scripts/setup lab
-	cargo build --release --locked
+	$(PROGRAMS)
 	run="report/$$(date -u +%Y-%m-%dT%H-%M-%SZ)"; \
 	$(TARGET)/release/isthmus lab run all --profile $(PROFILE) --output "$$run" || [ $$? -eq 2 ]; \
 	$(TARGET)/release/isthmus lab report "$$run" --output report
 
 lab-guest: ## measure Jool and the kernel's tunnels beside ours in a virtual machine (a while: it is emulated)
 	scripts/setup lab test
-	cargo build --release --locked
+	$(PROGRAMS)
 	run="report/guest-$$(date -u +%Y-%m-%dT%H-%M-%SZ)"; \
 	scripts/lab-guest "$$run"; \
 	$(TARGET)/release/isthmus lab report "$$run" --output report/guest
 
 lab-edge: ## measure paper 002's mechanisms at an edge as slow as a home router, which is emulated (root; ten minutes)
 	scripts/setup lab test
-	cargo build --release --locked
+	$(PROGRAMS)
 	run="report/edge-$$(date -u +%Y-%m-%dT%H-%M-%SZ)"; \
 	$(TARGET)/release/isthmus lab run paper-002/slow-edge-{throughput,loss,jitter,cpu} --profile $(PROFILE) --output "$$run" || [ $$? -eq 2 ]; \
 	$(TARGET)/release/isthmus lab report "$$run" --output report/edge
