@@ -305,16 +305,11 @@ macro_rules! crossings {
                                 return plain;
                             }
                         }
-                        if mechanism::$module::$name::ERRORS_IN_BPF {
-                            match family {
-                                Family::V4 if program.is(Stage::ErrorsV4) => {
-                                    return $module::errors4(context, words, searched, link);
-                                }
-                                Family::V6 if program.is(Stage::ErrorsV6) => {
-                                    return $module::errors6(context, words, searched, link);
-                                }
-                                _ => {}
-                            }
+                        if program.is(Stage::errors(family)) && mechanism::$module::$name::ERRORS_IN_BPF {
+                            return match family {
+                                Family::V4 => $module::errors4(context, words, searched, link),
+                                Family::V6 => $module::errors6(context, words, searched, link),
+                            };
                         }
                         if program.is(Stage::Fragments) && mechanism::$module::$name::FRAGMENTS_IN_BPF {
                             return match family {

@@ -186,14 +186,7 @@ impl Instances for Chosen<'_> {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn instance_v4(source: u32, destination: u32, protocol: u8, active: u64) -> u64 {
-    for index in 0..MOST_INSTANCES {
-        match owns_v4(source, destination, protocol, active, index) {
-            NO => {}
-            YES => return u64::from(index),
-            _ => break,
-        }
-    }
-    NOTHING
+    first(|index| owns_v4(source, destination, protocol, active, index))
 }
 
 /// The instance that a packet between two IPv6 addresses belongs to, each given as two numbers.
@@ -206,10 +199,18 @@ pub extern "C" fn instance_v6(
     low: u64,
     active: u64,
 ) -> u64 {
-    for index in 0..MOST_INSTANCES {
+    first(|index| {
         // There are five arguments at most. Numbers of instances take eight bits.
         let which = active << 8 | u64::from(index);
-        match owns_v6(source_high, source_low, high, low, which) {
+        owns_v6(source_high, source_low, high, low, which)
+    })
+}
+
+/// The number of the first instance that owns something, each of which is asked; [`NOTHING`] if none does.
+#[inline(always)]
+fn first(owns: impl Fn(u32) -> u64) -> u64 {
+    for index in 0..MOST_INSTANCES {
+        match owns(index) {
             NO => {}
             YES => return u64::from(index),
             _ => break,
@@ -274,14 +275,8 @@ pub extern "C" fn owns_v6(
 #[inline(never)]
 pub extern "C" fn pools_own(destination: u32) -> u64 {
     let active = Configured::now().number();
-    for index in 0..MOST_INSTANCES {
-        match pool_owns(destination, active, index) {
-            NO => {}
-            YES => return YES,
-            _ => break,
-        }
-    }
-    NO
+    let found = first(|index| pool_owns(destination, active, index));
+    u64::from(found != NOTHING)
 }
 
 /// The same of one instance.

@@ -244,10 +244,7 @@ fn cross_with<M: Crosses, D: Device, S: Effort>(
 ) -> i32 {
     let mut services = Services::<S, _, ()>::new(route);
     match process::<M, _, _>(device, &mut services, family, chosen) {
-        Err(Refusal::Slow(Slow::IcmpError)) if M::ERRORS_IN_BPF => match family {
-            Family::V4 => go_on(Stage::ErrorsV4),
-            Family::V6 => go_on(Stage::ErrorsV6),
-        },
+        Err(Refusal::Slow(Slow::IcmpError)) if M::ERRORS_IN_BPF => go_on(Stage::errors(family)),
         Err(Refusal::Slow(Slow::HoldFragment)) if M::FRAGMENTS_IN_BPF => go_on(Stage::Fragments),
         Err(Refusal::Slow(Slow::FirstFragment)) if M::FRAGMENTS_IN_BPF => {
             GO_ON + Slot::Remember as i32

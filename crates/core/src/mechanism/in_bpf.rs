@@ -1,7 +1,8 @@
-//! What programs of BPF do for a mechanism.
+//! The work of BPF programs for a mechanism.
 
 use super::{AnyMechanism, Mechanism};
 use crate::for_each_mechanism;
+use crate::packet::Family;
 
 /// The packets for which a BPF program makes sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,16 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// The program of ICMP errors that come as packets of a family.
+    #[inline(always)]
+    #[must_use]
+    pub const fn errors(family: Family) -> Self {
+        match family {
+            Family::V4 => Self::ErrorsV4,
+            Family::V6 => Self::ErrorsV6,
+        }
+    }
+
     /// Whether two are the same.
     #[inline(always)]
     #[must_use]
@@ -45,7 +56,7 @@ impl Stage {
     }
 }
 
-/// What programs of BPF do for a mechanism.
+/// The work of BPF programs for a mechanism.
 #[derive(Clone, Copy, Debug)]
 pub struct InBpf {
     /// The program that takes its packets, if the first one does not.
@@ -73,7 +84,7 @@ impl InBpf {
 macro_rules! in_bpf {
     ($($(#[$about:meta])+ $module:ident::$name:ident,)+) => {
         impl AnyMechanism {
-            /// What programs of BPF do for each kind of mechanism, by its [number](Self::number).
+            /// The work of BPF programs for each kind of mechanism, by its [number](Self::number).
             pub const IN_BPF: [InBpf; Self::KINDS] = [$(InBpf::of::<super::$module::$name>(),)+];
         }
     };

@@ -64,17 +64,11 @@ pub trait Instances {
     /// Whether an IPv4 address is in the pool of one of the instances, of which `own` is one (RFC 6146
     /// section 3.8).
     fn pools_own<M: Mechanism>(&self, _own: &M, destination: V4) -> bool {
-        any_pool_owns(self, destination)
+        first(self, |any| pool_owns(any, destination).then_some(any)).is_some()
     }
 }
 
-/// Whether an IPv4 address is in the pool of one of the instances (RFC 6146 section 3.8).
-#[inline(always)]
-pub fn any_pool_owns<I: Instances + ?Sized>(instances: &I, destination: V4) -> bool {
-    first(instances, |any| pool_owns(any, destination).then_some(any)).is_some()
-}
-
-/// Whether an IPv4 address is in the pool of a mechanism.
+/// Whether an IPv4 address is in the pool of a mechanism (RFC 6146 section 3.8).
 #[inline(always)]
 #[must_use]
 pub fn pool_owns(mechanism: &AnyMechanism, destination: V4) -> bool {
