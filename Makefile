@@ -22,7 +22,7 @@ BUILT ?= $(TARGET)/release
 STRIP ?= strip
 # The program that writes the completions: that of a package for another processor does not run here.
 RUNS ?= $(BUILT)/isthmus
-# What builds the programs: all but the one that writes the manual, which few need and which takes 14 s to link.
+# The command that builds the programs: all but the one that writes the manual, which few need and which takes 14 s to link.
 PROGRAMS := cargo build --release --locked --workspace --exclude isthmus-manual
 # The program that writes the manual, in the same way.
 MANUAL ?= cargo run --quiet --release --locked --package isthmus-manual --

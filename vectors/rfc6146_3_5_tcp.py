@@ -67,7 +67,8 @@ requirement("3.5.2.2", MUST, "ESTABLISHED, RST from either side: forwarded; TRAN
 for name, reset in [("v4", inward), ("v6", outward)]:
     vector(f"established-{name}-rst-alive-after-239-seconds", NAT64, *OPEN, reset("R", 10), inward("A", 249))
     vector(f"established-{name}-rst-gone-after-241-seconds", NAT64, *OPEN, reset("R", 10), lost("A", 251))
-requirement("3.5.2.2", MUST, "TRANS, anything but RST: back to ESTABLISHED and its lifetime.")
+requirement("3.5.2.2", MUST, "TRANS, anything but RST: back to ESTABLISHED and its lifetime. A FIN counts at once, as it "
+            "does in RFC 6146 if it comes twice.")
 vector("trans-data-back-to-established", NAT64, *OPEN, inward("R", 10), outward("A", 100), inward("A", 7000))
 for name, first, second in [("v4", inward, outward), ("v6", outward, inward)]:
     vector(f"trans-{name}-fin-counts", NAT64, *OPEN, inward("R", 10), first("FA", 11), second("FA", 12), lost("A", 254))
@@ -100,7 +101,8 @@ requirement("3.5.2.2", MUST, "CLOSED, V4 SYN, and the destination is in the BIB,
 vector("closed-v4-syn-with-binding", NAT64, outward("S"), inward("S", server=S2), counters={"session-created": 1})
 vector("closed-v4-syn-with-binding-answered", NAT64, outward("S", 0), inward("S", 1, S2), outward("SA", 2, S2),
        counters={"session-created": 2})
-requirement("3.5.2.2", MUST, "V4 INIT, V6 SYN: forwarded; ESTABLISHED.")
+requirement("3.5.2.2", MUST, "V4 INIT, V6 SYN: forwarded; ESTABLISHED. Here the inside has answered already, so that anything from "
+            "outside but SYN and RST is enough, and a FIN counts.")
 vector("v4-init-v6-syn", NAT64, outward("S", 0), inward("S", 1, S2), outward("SA", 2, S2), inward("A", 3, S2),
        inward("A", 7000, S2))
 vector("v4-init-v4-fin-counts", NAT64, outward("S", 0), inward("S", 1, S2), outward("SA", 2, S2), inward("FA", 3, S2),
