@@ -90,6 +90,16 @@ impl Slot {
         }
     }
 
+    /// Whether its packets are so rare that user space has them while a gateway starts: the verifier takes as long for
+    /// these programs as for the others, and a packet for an empty place goes to user space.
+    #[must_use]
+    pub fn can_wait(self) -> bool {
+        matches!(
+            self,
+            Self::ErrorsV4 | Self::ErrorsV6 | Self::Fragments | Self::Remember
+        )
+    }
+
     /// The name of the program of a hook that belongs here.
     #[must_use]
     pub const fn name(self, hook: Hook) -> &'static str {

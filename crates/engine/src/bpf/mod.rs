@@ -53,6 +53,7 @@ use links::{Links, Named};
 use packed::{Packed, packed};
 use ranges::Ranges;
 use routes::RouteWatch;
+use stages::Which;
 
 pub use arrivals::{Arrivals, arrivals};
 pub use attached::{LinkNow, is_deaf, takes_tags_off, xdp_abilities};
@@ -294,15 +295,33 @@ impl Programs {
         Ok(shares)
     }
 
-    /// Loads the programs of a hook, unless they are: for links that will have them, or without one.
+    /// Loads the programs of a hook, unless they are, but for those [that can wait](Slot::can_wait): for links that will
+    /// have them, or without one.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn load(&mut self, hook: Hook) -> Result<(), Error> {
         if !self.hooks.contains(&hook) {
             let active = self.active.clone();
-            self.load_programs(hook, &active)?;
+            self.load_programs(hook, Which::First, &active)?;
             self.hooks.push(hook);
+        }
+        Ok(())
+    }
+
+    /// Loads the programs that could wait, of the hooks that links have. Until then user space has their packets.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn load_rest(&mut self) -> Result<(), Error> {
+        let active = self.active.clone();
+        for (hook, unused) in [
+            (Hook::Xdp, self.xdp_links.is_empty()),
+            (Hook::Tc, self.tc_links.is_empty()),
+        ] {
+            if !unused {
+                self.load_programs(hook, Which::All, &active)?;
+            }
         }
         Ok(())
     }
@@ -454,14 +473,19 @@ impl Programs {
     /// Loads the programs of all hooks that these instances need.
     fn load_all(&mut self, instances: &[Instance]) -> Result<(), Error> {
         for hook in self.hooks.clone() {
-            self.load_programs(hook, instances)?;
+            self.load_programs(hook, Which::All, instances)?;
         }
         Ok(())
     }
 
-    /// Loads the programs of a hook that these instances need.
-    fn load_programs(&mut self, hook: Hook, instances: &[Instance]) -> Result<(), Error> {
-        let loaded = stages::load(&mut self.ebpf, hook, instances, &self.taken)?;
+    /// Loads programs of a hook that these instances need.
+    fn load_programs(
+        &mut self,
+        hook: Hook,
+        which: Which,
+        instances: &[Instance],
+    ) -> Result<(), Error> {
+        let loaded = stages::load(&mut self.ebpf, hook, which, instances, &self.taken)?;
         if let (Some(keeper), Some(mechanisms)) = (&self.keeper, &self.mechanisms)
             && attached::is_descriptor(hook)
         {

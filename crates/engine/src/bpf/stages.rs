@@ -14,17 +14,29 @@ use isthmus_core::mechanism::{AnyMechanism, Instance};
 
 use super::Error;
 
-/// Loads the programs of a hook that packets of these instances reach, unless they are loaded already or were
+/// The programs of a hook that are to be loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    /// Those without which most packets would go to user space.
+    First,
+    /// All.
+    All,
+}
+
+/// Loads those programs of a hook that packets of these instances reach, unless they are loaded already or were
 /// `taken` over, and enters them in the program array. Returns those that it has loaded. The kernel takes a
 /// fraction of a second to verify each, so that this uses all cores available to this process and loads no unneeded
 /// program.
 pub(super) fn load(
     ebpf: &mut Ebpf,
     hook: Hook,
+    which: Which,
     instances: &[Instance],
     taken: &HashMap<&'static str, OwnedFd>,
 ) -> Result<Vec<(&'static str, ProgramFd)>, Error> {
-    let needed = Slot::ALL.into_iter().filter(|slot| {
+    let wanted = Slot::ALL.into_iter();
+    let wanted = wanted.filter(|slot| which == Which::All || !slot.can_wait());
+    let needed = wanted.filter(|slot| {
         let takes = |instance: &Instance| {
             let number = instance.mechanism.number();
             slot.takes(AnyMechanism::IN_BPF[number])

@@ -4,6 +4,7 @@
 #[path = "../engine/common.rs"]
 mod common;
 mod network;
+mod start;
 mod verifier;
 
 use std::io::{Read, Write};

@@ -106,7 +106,13 @@ impl KernelEngine {
             };
             self.links().push(attached);
         }
-        Ok(())
+        // Packets pass already, and on a small machine it takes seconds.
+        match &mut *self.lock() {
+            Some(programs) => programs
+                .load_rest()
+                .map_err(|error| failed(&self.names, &error)),
+            None => Ok(()),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Programs>> {
@@ -155,10 +161,13 @@ impl Engine for KernelEngine {
         };
         let deaf = attached::deaf(&self.interfaces);
         let mut links = self.links();
-        links
+        let mut troubles: Vec<String> = links
             .iter_mut()
             .filter_map(|link| link.heal(programs, deaf))
-            .collect()
+            .collect();
+        // A link may have got the programs of another hook.
+        troubles.extend(programs.load_rest().err().map(|error| error.to_string()));
+        troubles
     }
 
     fn swap(&self, ruleset: &Arc<Ruleset>) -> Result<(), EngineError> {
