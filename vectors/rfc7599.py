@@ -66,6 +66,14 @@ vector("fragments-from-a-customer-last-first", MAP_T_BR,
        held(fragment6(out[0], *SECOND, 0xbeef)),
        send(fragment6(out[0], *FIRST, 0xbeef), *[fragment4(out[1], *span) for span in SPANS], any_order=True,
             counters={"translated-6to4": 2}))
+requirement("10.2", MUST, "Whatever protocol a fragment behind the first names: to which datagram it belongs does not depend on it (RFC 8200 section "
+            "4.5).")
+strange = out[0].copy(), out[1].copy()
+strange[0].nh = strange[1].proto = 1
+vector("fragments-from-a-customer-strange-last-first", MAP_T_BR,
+       held(fragment6(strange[0], *SECOND, 0xbeef)),
+       send(fragment6(out[0], *FIRST, 0xbeef), fragment4(out[1], *FIRST), fragment4(strange[1], *SECOND), any_order=True,
+            counters={"translated-6to4": 2}))
 requirement("10.1", SHOULD, "Fragmentation is that of RFC 7915: a fragment header round a whole packet (RFC 6946), which a CE that follows "
             "RFC 6145 adds to every packet without Don't Fragment, changes nothing, at the BR...")
 ATOMIC = IPv6ExtHdrFragment(id=0xaaaabeef)

@@ -91,6 +91,13 @@ for name, chain in [
     ("hop-by-hop-destination", HBH / DO), ("hop-by-hop-destination-routing-destination", HBH / DO / routing(0) / LONG_DO),
 ]:
     vector(f"extension-{name}", SIIT, send(ip6() / chain / udp() / data(), to4() / udp() / data()))
+# A BPF program does not read as far into a packet.
+for size in [784, 1000, 1024, 1400]:
+    padding = [PadN(optdata=b"\0" * 198)] * ((size - 2) // 200)
+    padding += [PadN(optdata=b"\0" * ((size - 2) % 200 - 2))]
+    vector(f"extension-{size}-bytes", SIIT, send(ip6() / IPv6ExtHdrDestOpt(options=padding) / udp() / data(), to4() / udp() / data()))
+    vector(f"extension-hop-by-hop-{size}-bytes", SIIT,
+           send(ip6() / HBH / IPv6ExtHdrDestOpt(options=padding) / udp() / data(), to4() / udp() / data()))
 vector("extension-tcp", SIIT, send(ip6() / DO / tcp() / data(), to4() / tcp() / data()))
 vector("extension-echo", SIIT, send(ip6() / DO / ICMPv6EchoRequest(id=7, seq=9), to4() / ICMP(type=8, id=7, seq=9)))
 vector("extension-gre", SIIT, send(ip6() / IPv6ExtHdrDestOpt(nh=47, options=[PadN(optdata=b"\0" * 4)]) / data(24),

@@ -130,14 +130,14 @@ impl FragmentKey {
         Self([high, low, source, destination, datagram])
     }
 
-    /// The key of an IPv6 datagram with this header; identification and protocol are those of its fragment
-    /// header.
+    /// The key of an IPv6 datagram with this header and the identification of its fragment header. The protocol is no
+    /// part of it: fragments other than the first may name any (RFC 8200 section 4.5).
     #[inline(always)]
     #[must_use]
-    pub const fn v6(header: &ipv6::Header, identification: u32, protocol: u8) -> Self {
+    pub const fn v6(header: &ipv6::Header, identification: u32) -> Self {
         let [a, b] = header.source().words();
         let [c, d] = header.destination().words();
-        let datagram = (identification as u64) << 32 | (protocol as u64) << 8 | 6;
+        let datagram = (identification as u64) << 32 | 6;
         Self([a, b, c, d, datagram])
     }
 }

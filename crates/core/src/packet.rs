@@ -64,6 +64,8 @@ pub struct Abilities {
     pub hairpins: bool,
     /// The most IPv6 extension headers that it follows.
     pub extension_headers: usize,
+    /// The furthest that it follows them into a packet, in octets.
+    pub reach: usize,
     /// Takes destination options off a packet in a softwire (RFC 2473 section 4.1.1).
     pub softwire_options: bool,
     /// Has application level gateways, which rewrite payloads.
@@ -83,6 +85,7 @@ impl Abilities {
         splits: true,
         hairpins: true,
         extension_headers: 32,
+        reach: usize::MAX,
         softwire_options: true,
         application_gateways: true,
     };
@@ -105,6 +108,7 @@ impl Abilities {
         splits: false,
         hairpins: false,
         extension_headers: 2,
+        reach: 768,
         softwire_options: false,
         application_gateways: false,
     };

@@ -64,7 +64,7 @@ pub enum Slow {
     Options,
     /// The options of a TCP SYN have to be searched for the maximum segment size.
     TcpOptions,
-    /// More extension headers than a BPF program follows.
+    /// More extension headers, or longer ones, than a BPF program follows.
     ExtensionHeaders,
     /// The packet has to be cut in pieces.
     Split,

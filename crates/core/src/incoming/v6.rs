@@ -145,6 +145,9 @@ pub fn chain<P: Packet>(
                 chain.protocol = next;
                 chain.at += size;
                 chain.length -= size;
+                if chain.at > P::ABILITIES.reach {
+                    return Err(Refusal::Slow(Slow::ExtensionHeaders));
+                }
             }
             protocol::FRAGMENT => chain = chain.behind_fragment_header(packet)?,
             _ => return Ok(chain),

@@ -108,5 +108,5 @@ pub(crate) fn remember<H: Host>(
 #[inline(always)]
 pub(crate) fn key_v6(incoming: &v6::Incoming) -> FragmentKey {
     let fragment = incoming.fragment.get().unwrap_or_default();
-    FragmentKey::v6(&incoming.header, fragment.identification, incoming.protocol)
+    FragmentKey::v6(&incoming.header, fragment.identification)
 }
