@@ -201,19 +201,19 @@ mod tests {
             ends.map(|(small, large)| [small.value, large.value])
         }
 
-        /// The machine has as many instructions in a second on every computer, so that the figure is one for all: 35 Mb/s of
-        /// the small ones were measured.
+        /// The machine has as many instructions in a second on every computer, so that the figure is one for all: 39 Mb/s of
+        /// the small ones were measured. A B4 is there soonest: the verifier has least to look at.
         #[test]
         #[ignore = "builds a network and emulates a machine, as root: of the tier timed"]
         fn a_slow_edge_loses_small_packets_and_no_large_ones() {
             let all = subjects();
-            let subject = all.iter().find(|one| one.name == "map-e-isthmus-xdp");
+            let subject = all.iter().find(|one| one.name == "ds-lite-isthmus-xdp");
             let mut testbed = Testbed::build(subject.unwrap(), Links::SlowEdge).unwrap();
             testbed.begin(&Journal::default());
             let Some([small, large]) = ends("throughput", &mut testbed) else {
                 return;
             };
-            assert!((30e6..40e6).contains(&small), "{small}");
+            assert!((33e6..44e6).contains(&small), "{small}");
             assert!(large > 99e6, "{large}");
             let [small, large] = ends("cpu", &mut testbed).unwrap();
             assert!(small > 0.9 && large < 0.6, "{small} {large}");
