@@ -1,7 +1,8 @@
 //! The laboratory builds networks in namespaces, sends packets through a gateway under test, and compares the result
 //! with that of the kernel and of other implementations in the same network.
 //!
-//! Its folders are layers. Each knows only those above it in this list, which `scripts/imports` checks:
+//! Its folders are layers. Each knows only those above it in this list, which `scripts/imports` checks. The first three are
+//! those of [`isthmus_instruments`]:
 //!
 //! * [`figures`]: results, statistics and bounds
 //! * [`network`]: namespaces, links, topologies, processes
@@ -14,15 +15,8 @@
 //! removed when its value is dropped.
 #![forbid(unsafe_code)]
 
-pub mod error;
 pub mod experiments;
-pub mod figures;
-pub mod network;
 pub mod report;
 pub mod subjects;
-pub mod traffic;
 
-pub use error::LabError;
-
-/// The result of most functions of this crate.
-pub type Result<T> = core::result::Result<T, LabError>;
+pub use isthmus_instruments::{LabError, Result, figures, network, traffic};

@@ -8,9 +8,11 @@
 
 use std::fs::File;
 
-use isthmus_lab::LabError;
-use isthmus_lab::network::netns::Namespace;
-use isthmus_lab::network::topology::{self, End, Link, Neighbours, Offloads, Role, Topology};
+use isthmus_instruments::LabError;
+use isthmus_instruments::network::netns::Namespace;
+use isthmus_instruments::network::topology::{
+    self, End, Link, Neighbours, Offloads, Role, Topology,
+};
 
 /// Which namespace.
 #[derive(Clone, Copy, Debug)]

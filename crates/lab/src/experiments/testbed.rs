@@ -365,7 +365,10 @@ fn between(target: IpAddr) -> Ends {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::subjects;
+    use crate::{
+        experiments::subjects,
+        network::{congestion, interfaces},
+    };
 
     #[test]
     #[ignore = "builds a network, as root: of the tier namespaces"]
@@ -379,5 +382,31 @@ mod tests {
         assert_eq!(testbed.once(|_| Ok(vec![2_u8])).unwrap(), [1]);
         // Of another type is another measurement.
         assert_eq!(testbed.once(|_| Ok(vec![3_u16])).unwrap(), [3]);
+    }
+
+    #[test]
+    #[ignore = "builds a network, as root: of the tier namespaces"]
+    fn every_node_has_the_congestion_control_of_a_namespace_and_the_run_says_so() {
+        let here = |namespace: &Namespace| {
+            let control = namespace.run(&format!("cat {}", congestion::FILE));
+            control.unwrap().trim().to_owned()
+        };
+        let subjects = subjects();
+        let native = subjects.iter().find(|one| one.name == "native-ipv4");
+        let settled = here(&Namespace::create("congestion").unwrap());
+        for links in [Links::Unlimited, Links::Ethernet(10)] {
+            let testbed = Testbed::build(native.unwrap(), links).unwrap();
+            let network = testbed.network();
+            let mut nodes = 0;
+            for (node, namespace) in network.nodes() {
+                assert_eq!(here(namespace), settled, "{node}");
+                nodes += 1;
+            }
+            assert_eq!(nodes, 3);
+            for interface in interfaces::of(network).unwrap() {
+                let control = interface.congestion_control.as_ref();
+                assert_eq!(control, Some(&settled), "{interface:?}");
+            }
+        }
     }
 }

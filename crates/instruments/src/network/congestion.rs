@@ -37,10 +37,7 @@ mod tests {
     use std::cell::RefCell;
 
     use super::*;
-    use crate::{
-        experiments::{links::Links, subjects, testbed::Testbed},
-        network::{interfaces, netns::Namespace},
-    };
+    use crate::network::netns::Namespace;
 
     #[test]
     fn the_second_is_taken_only_if_the_first_cannot_be() {
@@ -80,32 +77,6 @@ mod tests {
             assert_eq!(here(&namespace), other);
             namespace.enter(settle).unwrap();
             assert_eq!(here(&namespace), settled, "after {other}");
-        }
-    }
-
-    #[test]
-    #[ignore = "builds a network, as root: of the tier namespaces"]
-    fn every_node_of_a_testbed_has_it_and_the_run_says_so() {
-        let subjects = subjects();
-        let native = subjects.iter().find(|one| one.name == "native-ipv4");
-        let settled = here(&Namespace::create("congestion").unwrap());
-        assert!(ALGORITHMS.contains(&settled.as_str()), "{settled}");
-        for links in [Links::Unlimited, Links::Ethernet(10)] {
-            let testbed = Testbed::build(native.unwrap(), links).unwrap();
-            let network = testbed.network();
-            let mut nodes = 0;
-            for (node, namespace) in network.nodes() {
-                assert_eq!(here(namespace), settled, "{node}");
-                nodes += 1;
-            }
-            assert_eq!(nodes, 3);
-            for interface in interfaces::of(network).unwrap() {
-                assert_eq!(
-                    interface.congestion_control.as_ref(),
-                    Some(&settled),
-                    "{interface:?}"
-                );
-            }
         }
     }
 }

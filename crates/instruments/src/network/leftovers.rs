@@ -18,7 +18,7 @@ pub fn name(rest: &str) -> String {
 }
 
 /// Returns the process that a name belongs to, if a lab made it.
-pub(crate) fn owner(name: &str) -> Option<u32> {
+pub fn owner(name: &str) -> Option<u32> {
     name.strip_prefix(MARK)?.split('-').next()?.parse().ok()
 }
 
@@ -31,7 +31,7 @@ pub fn directory() -> Result<TempDir> {
 }
 
 /// Writes a file.
-pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
+pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
     fs::write(path, content).map_err(LabError::file(path))
 }
 

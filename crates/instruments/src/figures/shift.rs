@@ -14,16 +14,16 @@ const COUNTED: usize = 900;
 
 /// The shift of the second of two sets against the first.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Shift {
+pub struct Shift {
     /// The estimate.
-    pub(crate) middle: f64,
+    pub middle: f64,
     /// The interval; absent if there are too few values.
-    pub(crate) interval: Option<[f64; 2]>,
+    pub interval: Option<[f64; 2]>,
 }
 
 impl Shift {
     /// Returns the ratio of the second set to the first, both above zero and neither empty.
-    pub(crate) fn ratio(first: &[f64], second: &[f64]) -> Self {
+    pub fn ratio(first: &[f64], second: &[f64]) -> Self {
         let [first, second] =
             [first, second].map(|set| set.iter().map(|value| value.ln()).collect::<Vec<_>>());
         let Self { middle, interval } = Self::between(&first, &second);
@@ -34,7 +34,7 @@ impl Shift {
     }
 
     /// Returns the shift of two sets, neither empty.
-    pub(crate) fn between(first: &[f64], second: &[f64]) -> Self {
+    pub fn between(first: &[f64], second: &[f64]) -> Self {
         let mut differences: Vec<f64> = second
             .iter()
             .flat_map(|second| first.iter().map(move |first| second - first))

@@ -180,7 +180,7 @@ pub enum LabError {
 
 impl LabError {
     /// Returns what makes the error of this file from its cause.
-    pub(crate) fn file(path: impl Into<PathBuf>) -> impl Fn(io::Error) -> Self {
+    pub fn file(path: impl Into<PathBuf>) -> impl Fn(io::Error) -> Self {
         let path = path.into();
         move |source| Self::File {
             path: path.clone(),

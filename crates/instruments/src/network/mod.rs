@@ -24,7 +24,7 @@ pub mod process;
 pub mod programs;
 pub mod random;
 pub mod sweep;
-pub(crate) mod threads;
+pub mod threads;
 pub mod topology;
 pub mod troubles;
 pub mod wire;

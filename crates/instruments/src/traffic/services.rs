@@ -218,7 +218,7 @@ pub fn dig(client: &Namespace, server: &str, question: &[&str]) -> Result<String
 }
 
 /// Returns whether a process listens on a TCP port of the namespace.
-pub(crate) fn listens(namespace: &Namespace, port: u16) -> bool {
+pub fn listens(namespace: &Namespace, port: u16) -> bool {
     namespace
         .run(&format!("ss -Hltn sport = :{port}"))
         .is_ok_and(|sockets| !sockets.trim().is_empty())

@@ -74,7 +74,7 @@ fn end_processes(namespace: &str) {
 }
 
 /// Removes a namespace and its files under `/etc/netns`.
-pub(crate) fn remove_namespace(name: &str) {
+pub fn remove_namespace(name: &str) {
     // A failure here has no remedy; the next sweep tries again.
     let _ = process::run(Command::new("ip").args(["netns", "del", name]));
     let _ = fs::remove_dir_all(Path::new("/etc/netns").join(name));

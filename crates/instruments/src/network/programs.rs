@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The object of `bpf/build.sh`.
-static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/lab.bpf.o");
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../lab/bpf/lab.bpf.o");
 
 /// Loads the object: its maps, and no program yet.
 pub fn load() -> Result<Ebpf> {

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const PAYLOAD: usize = 18;
 const UDP: usize = 8;
 /// Octets of the header of Ethernet.
-pub(crate) const ETHERNET: u16 = 14;
+pub const ETHERNET: u16 = 14;
 /// IP protocol numbers.
 const IPV4_PROTOCOL: u8 = 4;
 const UDP_PROTOCOL: u8 = 17;
@@ -57,7 +57,7 @@ impl Form {
     }
 
     /// Returns the octets of all headers, from Ethernet's to UDP's.
-    pub(crate) fn headers(self) -> u16 {
+    pub fn headers(self) -> u16 {
         let (ipv4, ipv6) = (20, 40);
         let ip = match self {
             Self::V4 => ipv4,
@@ -193,7 +193,7 @@ impl Ends {
     }
 
     /// Puts an IP header before other headers, which are followed by this many octets of payload.
-    pub(crate) fn carry(&self, protocol: u8, headers: &[u8], payload: u16) -> Vec<u8> {
+    pub fn carry(&self, protocol: u8, headers: &[u8], payload: u16) -> Vec<u8> {
         let mut packet = Vec::new();
         self.write_header(&mut packet, protocol, headers.len() as u16 + payload);
         packet.extend_from_slice(headers);

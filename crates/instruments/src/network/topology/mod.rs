@@ -571,7 +571,7 @@ impl Network {
     }
 
     /// Takes the cards of the emulated node, which are for its machine.
-    pub(crate) fn take_cards(&mut self) -> Vec<Card> {
+    pub fn take_cards(&mut self) -> Vec<Card> {
         std::mem::take(&mut self.cards)
     }
 

@@ -8,5 +8,5 @@
 pub mod bound;
 pub mod histogram;
 pub mod results;
-pub(crate) mod shift;
+pub mod shift;
 pub mod statistics;

@@ -275,12 +275,13 @@ impl DnsLoad {
     }
 }
 
-/// The types of records with addresses (RFC 1035 section 3.2.2, RFC 3596 section 2.1).
-pub(crate) const A: u8 = 1;
-pub(crate) const AAAA: u8 = 28;
+/// The type of a record with an IPv4 address (RFC 1035 section 3.2.2).
+pub const A: u8 = 1;
+/// The type of a record with an IPv6 address (RFC 3596 section 2.1).
+pub const AAAA: u8 = 28;
 
 /// Returns a query for a type with recursion desired (RFC 1035 section 4.1).
-pub(crate) fn query(identifier: u16, name: &str, kind: u8) -> Vec<u8> {
+pub fn query(identifier: u16, name: &str, kind: u8) -> Vec<u8> {
     let mut message = identifier.to_be_bytes().to_vec();
     message.extend([0x01, 0x00, 0, 1, 0, 0, 0, 0, 0, 0]);
     for label in name.split('.') {
@@ -292,7 +293,7 @@ pub(crate) fn query(identifier: u16, name: &str, kind: u8) -> Vec<u8> {
 }
 
 /// Returns whether a response has NOERROR and an answer.
-pub(crate) fn has_answer(message: &[u8]) -> bool {
+pub fn has_answer(message: &[u8]) -> bool {
     matches!(message, [_, _, flags, rcode, _, _, high, low, ..]
         if flags & 0x80 != 0 && rcode & 0x0f == 0 && (*high, *low) != (0, 0))
 }
