@@ -18,6 +18,15 @@ pub use user::UserEngine;
 
 /// Something that moves packets through the core. It works from its making until it stops.
 pub trait Engine: Send + Sync {
+    /// Makes it as fast as it can be for all packets. It works before that, but leaves rare ones to another engine.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot. It works as before then.
+    fn complete(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
     /// Its name in counters.
     fn name(&self) -> &'static str;
 

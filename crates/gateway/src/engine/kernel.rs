@@ -89,7 +89,7 @@ impl KernelEngine {
             .map_err(|error| failed(&self.names, &error))
     }
 
-    /// Puts `ruleset` in force and attaches the programs.
+    /// Puts `ruleset` in force and attaches the programs. Those of rare packets come with [`complete`](Engine::complete).
     ///
     /// # Errors
     ///
@@ -106,13 +106,7 @@ impl KernelEngine {
             };
             self.links().push(attached);
         }
-        // Packets pass already, and on a small machine it takes seconds.
-        match &mut *self.lock() {
-            Some(programs) => programs
-                .load_rest()
-                .map_err(|error| failed(&self.names, &error)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Programs>> {
@@ -138,6 +132,15 @@ fn names(interfaces: &[Interface]) -> String {
 }
 
 impl Engine for KernelEngine {
+    fn complete(&self) -> Result<(), EngineError> {
+        match &mut *self.lock() {
+            Some(programs) => programs
+                .load_rest()
+                .map_err(|error| failed(&self.names, &error)),
+            None => Ok(()),
+        }
+    }
+
     fn name(&self) -> &'static str {
         let links = self.links();
         let has = |engine: &str| links.iter().any(|link| link.status.engine == engine);

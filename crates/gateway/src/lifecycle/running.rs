@@ -1,6 +1,7 @@
 //! The gateway while it runs: how its parts are put together and taken apart.
 
 use std::collections::BTreeSet;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use isthmus_engine::memory::Region;
 use isthmus_engine::own::Services;
 use isthmus_engine::ruleset::Ruleset;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::{self, JoinHandle};
 use tokio::time::Interval;
 
 use super::UpError;
@@ -243,6 +244,7 @@ impl Running {
         self.prefixes.apply(&current.document, ready);
         self.router_lists.apply(&current.document);
         self.locals.apply(&current.document);
+        self.complete_engines().await?;
         self.serve_metrics(metrics);
         self.control = Some(tokio::spawn(control::serve(socket, Arc::clone(&self.view))));
         for status in self.view.engines.iter().flat_map(|engine| engine.status()) {
@@ -260,6 +262,19 @@ impl Running {
             "up"
         );
         Ok(())
+    }
+
+    /// Gives rare packets their programs as well. Packets pass already, and on a small machine that takes many seconds.
+    async fn complete_engines(&self) -> Result<(), UpError> {
+        let view = Arc::clone(&self.view);
+        let completed = task::spawn_blocking(move || {
+            let mut engines = view.engines.iter();
+            engines.try_for_each(|engine| engine.complete())
+        });
+        match completed.await {
+            Ok(completed) => Ok(completed?),
+            Err(panicked) => resume_unwind(panicked.into_panic()),
+        }
     }
 
     /// Makes the link as wanted, and listens for its losses.
