@@ -171,6 +171,8 @@ pub struct Programs {
     ebpf: Ebpf,
     /// The hooks in use, whose programs are loaded.
     hooks: Vec<Hook>,
+    /// The programs that a hook gets which is not in use yet.
+    which: Which,
     /// The mechanisms that the programs are loaded for; `None` before any are.
     mechanisms: Option<Mechanisms>,
     /// Whether the programs are loaded for all mechanisms, whatever the configuration has.
@@ -233,6 +235,7 @@ impl Programs {
         Ok(Self {
             ebpf,
             hooks: hooks.to_vec(),
+            which: Which::First,
             mechanisms: None,
             all: clock == Clock::Packets,
             active: Vec::new(),
@@ -295,34 +298,29 @@ impl Programs {
         Ok(shares)
     }
 
-    /// Loads the programs of a hook, unless they are, but for those [that can wait](Slot::can_wait): for links that will
-    /// have them, or without one.
+    /// Loads the programs of a hook, unless they are: for links that will have them, or without one. Those [that can
+    /// wait](Slot::can_wait) wait for [`load_rest`](Self::load_rest), unless that was called before.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn load(&mut self, hook: Hook) -> Result<(), Error> {
         if !self.hooks.contains(&hook) {
             let active = self.active.clone();
-            self.load_programs(hook, Which::First, &active)?;
+            self.load_programs(hook, self.which, &active)?;
             self.hooks.push(hook);
         }
         Ok(())
     }
 
-    /// Loads the programs that could wait, of the hooks that links have. Until then user space has their packets.
+    /// Loads the programs that could wait, of all hooks in use. Until then user space has their packets. A hook that
+    /// comes into use later gets them at once.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn load_rest(&mut self) -> Result<(), Error> {
         let active = self.active.clone();
-        for (hook, unused) in [
-            (Hook::Xdp, self.xdp_links.is_empty()),
-            (Hook::Tc, self.tc_links.is_empty()),
-        ] {
-            if !unused {
-                self.load_programs(hook, Which::All, &active)?;
-            }
-        }
+        self.load_all(&active)?;
+        self.which = Which::All;
         Ok(())
     }
 

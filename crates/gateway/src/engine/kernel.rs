@@ -164,13 +164,10 @@ impl Engine for KernelEngine {
         };
         let deaf = attached::deaf(&self.interfaces);
         let mut links = self.links();
-        let mut troubles: Vec<String> = links
+        links
             .iter_mut()
             .filter_map(|link| link.heal(programs, deaf))
-            .collect();
-        // A link may have got the programs of another hook.
-        troubles.extend(programs.load_rest().err().map(|error| error.to_string()));
-        troubles
+            .collect()
     }
 
     fn swap(&self, ruleset: &Arc<Ruleset>) -> Result<(), EngineError> {

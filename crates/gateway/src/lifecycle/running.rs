@@ -271,10 +271,8 @@ impl Running {
             let mut engines = view.engines.iter();
             engines.try_for_each(|engine| engine.complete())
         });
-        match completed.await {
-            Ok(completed) => Ok(completed?),
-            Err(panicked) => resume_unwind(panicked.into_panic()),
-        }
+        let completed = completed.await;
+        Ok(completed.unwrap_or_else(|panicked| resume_unwind(panicked.into_panic()))?)
     }
 
     /// Makes the link as wanted, and listens for its losses.
