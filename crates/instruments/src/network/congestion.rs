@@ -11,7 +11,7 @@ pub const FILE: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 /// The algorithms that may be used, the best first: Linux's own (RFC 9438), and the one that each kernel has and lets each
 /// namespace use. A namespace may have another than the machine's only if the machine's
 /// `net.ipv4.tcp_allowed_congestion_control` has it.
-const ALGORITHMS: [&str; 2] = ["cubic", "reno"];
+pub const ALGORITHMS: [&str; 2] = ["cubic", "reno"];
 
 /// Gives the namespace of this thread the first algorithm that it may have, whichever it begins with.
 ///

@@ -394,6 +394,8 @@ mod tests {
         let subjects = subjects();
         let native = subjects.iter().find(|one| one.name == "native-ipv4");
         let settled = here(&Namespace::create("congestion").unwrap());
+        let algorithms = congestion::ALGORITHMS;
+        assert!(algorithms.contains(&settled.as_str()), "{settled}");
         for links in [Links::Unlimited, Links::Ethernet(10)] {
             let testbed = Testbed::build(native.unwrap(), links).unwrap();
             let network = testbed.network();
