@@ -8,8 +8,9 @@ use crate::ethernet::{self, Ethernet};
 /// Headers end before this offset; the verifier wants a bound that it can see.
 const REACH: usize = 1024;
 
-/// Room for what may follow extension headers: a header of IPv4, an ICMP error, and the headers that it quotes.
-const BEHIND_EXTENSION_HEADERS: usize = ethernet::HEADER + 60 + 8 + 60 + 20;
+/// Room for what may follow extension headers: a fragment header, a header of IPv4, an ICMP error, and the headers that it
+/// quotes.
+const BEHIND_EXTENSION_HEADERS: usize = ethernet::HEADER + 8 + 60 + 8 + 60 + 20;
 const _: () = assert!(Abilities::BPF.reach + BEHIND_EXTENSION_HEADERS <= REACH);
 
 /// A frame, or the linear part of one, with its Ethernet header.
