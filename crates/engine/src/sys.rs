@@ -54,10 +54,17 @@ pub(crate) fn wait_for_bpf_programs() -> io::Result<()> {
     membarrier(GLOBAL).map(drop)
 }
 
-/// Moves the calling thread to a new network namespace.
-pub(crate) fn leave_network() -> io::Result<()> {
+/// Moves the calling thread to a new network namespace, which it returns.
+pub(crate) fn leave_network() -> io::Result<File> {
     // SAFETY: a system call with a plain number; only this thread's namespace changes.
-    check(unsafe { libc::unshare(libc::CLONE_NEWNET) })
+    check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
+    File::open("/proc/thread-self/ns/net")
+}
+
+/// Moves the calling thread to this network namespace.
+pub(crate) fn enter_network(network: &File) -> io::Result<()> {
+    // SAFETY: a system call with an open descriptor and a plain number; only this thread's namespace changes.
+    check(unsafe { libc::setns(network.as_raw_fd(), libc::CLONE_NEWNET) })
 }
 
 /// Gives a thread batch priority: when it wakes up, it does not interrupt the running thread.

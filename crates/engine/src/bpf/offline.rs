@@ -2,6 +2,7 @@
 //! (`BPF_PROG_TEST_RUN`), in a network namespace without routes. Packets for the slow path go to the user-space
 //! engine on the same memory.
 
+use std::fs::File;
 use std::io;
 use std::sync::atomic::Ordering;
 
@@ -15,6 +16,7 @@ use crate::counters::Snapshot;
 use crate::memory::Region;
 use crate::offline::{Send, Translator, UserTranslator};
 use crate::ruleset::Ruleset;
+use crate::sys;
 
 const ETHERNET: usize = 14;
 /// The kernel tests no packet shorter than an IP header. The largest packet of a test run is a page less
@@ -23,11 +25,17 @@ const LARGEST: usize = 3400;
 /// The largest growth of a packet.
 const GROWTH: usize = 256;
 
+/// Lines of memory for sessions that are there at least: most configurations that [`KernelTranslator::restart`] is called with
+/// fit.
+const SPARE_LINES: u32 = 1 << 15;
+
 /// A BPF engine without its links.
 #[derive(Debug)]
 pub struct KernelTranslator {
     programs: Programs,
     hook: Hook,
+    /// A network namespace without routes.
+    network: File,
     slow: UserTranslator,
     /// Set until the first packet.
     seed: Option<u64>,
@@ -45,12 +53,15 @@ impl KernelTranslator {
     /// [`Error`], for example without the rights.
     pub fn new(hook: Hook, ruleset: Ruleset, state_lines: u32, seed: u64) -> Result<Self, Error> {
         let rules = ruleset.tables().lines();
-        let programs = Programs::new(&[hook], state_lines, rules, Clock::Packets, None)?;
-        Self::begin(programs, hook, ruleset, state_lines, seed)
+        let room = state_lines.max(SPARE_LINES);
+        let programs = Programs::new(&[hook], room, rules, Clock::Packets, None)?;
+        let network = sys::leave_network()?;
+        Self::begin(programs, hook, network, ruleset, state_lines, seed)
     }
 
     /// Starts again with another configuration, empty tables and zero counters. The programs stay loaded if the
-    /// memory is large enough, because the kernel takes time to verify them. Also moves the calling thread.
+    /// memory is large enough, because the kernel takes time to verify them. Moves the calling thread to the same network
+    /// namespace then.
     ///
     /// # Errors
     /// [`Error`]. The programs are unloaded then.
@@ -58,6 +69,7 @@ impl KernelTranslator {
         let Self {
             programs,
             hook,
+            network,
             slow,
             ..
         } = self;
@@ -65,21 +77,23 @@ impl KernelTranslator {
             return Self::new(hook, ruleset, state_lines, seed);
         }
         clear(slow.state());
-        Self::begin(programs, hook, ruleset, state_lines, seed)
+        sys::enter_network(&network)?;
+        Self::begin(programs, hook, network, ruleset, state_lines, seed)
     }
 
     fn begin(
         mut programs: Programs,
         hook: Hook,
+        network: File,
         ruleset: Ruleset,
         state_lines: u32,
         seed: u64,
     ) -> Result<Self, Error> {
-        crate::sys::leave_network()?;
         programs.put(&ruleset)?;
         let state = programs.state(state_lines)?;
         Ok(Self {
             hook,
+            network,
             slow: UserTranslator::new(ruleset, state, seed),
             seed: Some(seed),
             handed_on: map::counter(&programs.ebpf, Counter::SlowPath)?,
