@@ -8,11 +8,14 @@ use std::{iter, thread};
 
 use aya::Ebpf;
 use aya::maps::ProgramArray;
-use aya::programs::{Program, ProgramFd};
+use aya::programs::{Program, ProgramError, ProgramFd};
 use isthmus_abi::programs::{Hook, Slot};
 use isthmus_core::mechanism::{AnyMechanism, Instance};
 
 use super::Error;
+
+/// How often a program is loaded that signals interrupt.
+const TRIES: u32 = 8;
 
 /// The programs of a hook that are to be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,11 +112,27 @@ fn on_all_cores<T: Send, R: Send>(
     Ok(done.into_iter().flatten().collect())
 }
 
+/// Loads a program. The verifier gives up with `EAGAIN` at a signal, which every thread has when the machine or the
+/// container is suspended.
 fn load_one(program: &mut Program) -> Result<ProgramFd, Error> {
-    match program {
-        Program::Xdp(program) => program.load()?,
-        Program::SchedClassifier(program) => program.load()?,
-        _ => return Err(Error::Missing("program of XDP or tc by this name")),
+    let mut tries = 1..TRIES;
+    loop {
+        let loaded = match program {
+            Program::Xdp(program) => program.load(),
+            Program::SchedClassifier(program) => program.load(),
+            _ => return Err(Error::Missing("program of XDP or tc by this name")),
+        };
+        match loaded {
+            Err(error) if is_interrupted(&error) && tries.next().is_some() => {}
+            loaded => {
+                loaded?;
+                return Ok(program.fd()?.try_clone()?);
+            }
+        }
     }
-    Ok(program.fd()?.try_clone()?)
+}
+
+/// Whether the verifier gave up because of a signal.
+fn is_interrupted(error: &ProgramError) -> bool {
+    matches!(error, ProgramError::LoadError { io_error, .. } if io_error.raw_os_error() == Some(libc::EAGAIN))
 }

@@ -38,6 +38,7 @@ mod side;
 mod site;
 mod soak;
 mod softwires;
+mod suspended;
 mod tables;
 mod top;
 mod trace;
