@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
 
@@ -40,28 +40,18 @@ pub struct XdpAbilities {
 pub(super) type Abilities = BTreeMap<u32, XdpAbilities>;
 
 /// The number of the family, or that there is none, once the kernel has said so: it is a part of the kernel and no
-/// module. Who asks for a family that is not there has the kernel run `modprobe` each time.
-static FOUND: OnceLock<Option<u16>> = OnceLock::new();
+/// module. Who asks for a family that is not there has the kernel run `modprobe` each time, so that others wait for who asks.
+static FOUND: Mutex<Option<Option<u16>>> = Mutex::new(None);
 
 /// Asks for the abilities of all links. `None`: the kernel is older than 6.3 and does not know.
 ///
 /// # Errors
 /// There is no socket, or the answer makes no sense.
 pub(super) fn abilities() -> io::Result<Option<Abilities>> {
-    let known = FOUND.get().copied();
-    if known == Some(None) {
-        return Ok(None);
-    }
-    let mut socket = Socket::new(NETLINK_GENERIC)?;
-    socket.bind_auto()?;
-    socket.connect(&SocketAddr::new(0, 0))?;
-    let asked = match known {
-        Some(known) => known,
-        None => family(&mut socket)?,
-    };
-    let Some(family) = *FOUND.get_or_init(|| asked) else {
+    let Some(family) = known_family()? else {
         return Ok(None);
     };
+    let mut socket = socket()?;
     let flags = libc::NLM_F_REQUEST | libc::NLM_F_DUMP;
     socket.send(&request(family, flags as u16, GET_DEVICE, &[]), 0)?;
     let mut abilities = Abilities::new();
@@ -77,6 +67,23 @@ pub(super) fn abilities() -> io::Result<Option<Abilities>> {
         }
     })?;
     Ok(Some(abilities))
+}
+
+/// The number of the family, which is asked for once.
+fn known_family() -> io::Result<Option<u16>> {
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    match *found {
+        Some(known) => Ok(known),
+        None => Ok(*found.insert(family(&mut socket()?)?)),
+    }
+}
+
+/// A socket to the kernel.
+fn socket() -> io::Result<Socket> {
+    let mut socket = Socket::new(NETLINK_GENERIC)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    Ok(socket)
 }
 
 /// The number of the family; kernels without it say that there is none.

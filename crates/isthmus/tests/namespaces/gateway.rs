@@ -114,6 +114,11 @@ impl Gateway {
         kinds
     }
 
+    /// Whether it holds maps of programs.
+    pub(crate) fn holds_maps(&self) -> bool {
+        !self.held("map_type:").is_empty()
+    }
+
     /// Returns a property of all its descriptors that have it, as the kernel says.
     fn held(&self, property: &str) -> Vec<String> {
         let descriptors = fs::read_dir(format!("/proc/{}/fdinfo", self.process.id())).unwrap();

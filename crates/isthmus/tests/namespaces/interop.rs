@@ -44,7 +44,7 @@ engines! {
 const BOTH: [Side; 2] = [Side::Br, Side::Ce];
 
 /// Bytes of a TCP connection in each direction.
-const BYTES: u32 = 1 << 18;
+const BYTES: u32 = 1 << 20;
 
 /// The least number of packets that the engine under test must forward, with packets as large as a connection
 /// makes them.

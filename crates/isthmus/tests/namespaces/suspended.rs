@@ -9,7 +9,6 @@ use crate::site::{PLAT, Site, both_links};
 
 /// From one suspension to the next: shorter than the verifier takes for the largest program.
 const EVERY: Duration = Duration::from_millis(40);
-/// Longer than the gateway takes before it loads programs.
 const TIMES: u32 = 9;
 
 /// The verifier gives up when the thread that waits for it has to stop.
@@ -22,6 +21,8 @@ fn its_programs_are_loaded_afterwards() {
     site.configure(&format!("{}{PLAT}", both_links("xdp", "")));
     let isthmus = site.net.command("gateway", ISTHMUS);
     let gateway = Gateway::spawn(isthmus, &site.path(""), &site.file());
+    // The programs are loaded as soon as their maps are there.
+    gateway.wait_until(|gateway| gateway.holds_maps());
     for _ in 0..TIMES {
         sleep(EVERY);
         gateway.signal("STOP");
