@@ -10,14 +10,18 @@ use isthmus_lab::{
         cores::GATEWAY_CPU,
         leftovers, plan,
         process::{self, Process},
-        topology::{HOST_INTERFACE, HOST4, HOST6, Network},
+        topology::{HOST_INTERFACE, HOST4, HOST6, Neighbours, Network, Offloads, Topology},
         wire::Ethernet,
     },
-    traffic::sockets::{Protocol, pingpong::PingPong},
+    traffic::sockets::{
+        Protocol,
+        pingpong::{PingPong, Series},
+    },
 };
 
 use super::{
-    Attempt, Delays, direct, measure, neighbours, patient, payload, punctual, rate, report, with,
+    Attempt, Delays, at_most, direct, measure, neighbours, patient, payload, punctual, rate,
+    report, with,
 };
 
 /// A capture of the datagrams at one end.
@@ -95,8 +99,8 @@ fn a_lone_frame_takes_its_time_of_the_wire() {
 /// Datagrams of each length in either direction.
 const EXCHANGES: u32 = 200;
 
-/// Compares the time of packets of this length with the expected one.
-fn compare(network: &Network, length: u32) -> Result<Attempt> {
+/// Returns a play of packets of this length, and how long the kernel says that each took to the far host, in seconds.
+fn play(network: &Network, length: u32) -> Result<(Series, Vec<f64>)> {
     let headers = 20 + 8;
     let message = payload(length - headers);
     let (near, far) = (
@@ -114,12 +118,16 @@ fn compare(network: &Network, length: u32) -> Result<Attempt> {
     let came = far.times(&from, message.bytes())?;
     let counts = [series.exchanges.len(), left.len(), came.len()];
     assert_eq!(counts, [EXCHANGES as usize; 3]);
+    let times = left.iter().zip(&came);
+    let times = times.map(|(left, came)| (came - left) as f64 * 1e-9);
+    Ok((series, times.collect()))
+}
+
+/// Compares the time of packets of this length with the expected one.
+fn compare(network: &Network, length: u32) -> Result<Attempt> {
+    let (series, mut kernel) = play(network, length)?;
     // One hand-over in ten is early by a little.
-    let kernel = left
-        .iter()
-        .zip(&came)
-        .map(|(left, came)| (came - left) as f64 * 1e-9);
-    let kernel = median(&mut kernel.collect::<Vec<_>>());
+    let kernel = median(&mut kernel);
     let Some(exchanges) = punctual(&series, Duration::from_micros(5)) else {
         return Ok(Attempt::Void);
     };
@@ -131,19 +139,23 @@ fn compare(network: &Network, length: u32) -> Result<Attempt> {
         delays.sockets,
         time,
     );
-    let ratios = [
-        report(
-            &format!("{length} bytes by the kernel's clock"),
-            kernel,
-            time,
-        ),
-        report(&format!("{length} bytes on the wire"), delays.wires, time),
-    ];
+    let wire = report(&format!("{length} bytes on the wire"), delays.wires, time);
+    let what = format!("{length} bytes by the kernel's clock");
+    let clock = report(&what, kernel, time);
     // No packet arrives before its last bit.
-    assert!(ratios.iter().all(|ratio| *ratio > 0.999), "{length} bytes");
-    Ok(if ratios.iter().all(|ratio| *ratio < 1.02) {
-        Attempt::Good
-    } else {
-        Attempt::Bad
+    assert!(wire.min(clock) > 0.999, "{length} bytes");
+    Ok(match wire < 1.02 {
+        true if clock < 1.02 || kernel < at_most(time, without_cable(length)?) => Attempt::Good,
+        _ => Attempt::Bad,
     })
+}
+
+/// Returns how long packets of this length take by the kernel's clock without a cable, in seconds: its stamps are
+/// taken outside the cable's ends, whose work they count, and which takes as long as this machine needs now.
+fn without_cable(length: u32) -> Result<f64> {
+    let network = Topology::direct(Neighbours::Static, Offloads::Off).build()?;
+    let (_, mut times) = play(&network, length)?;
+    let time = median(&mut times);
+    println!("{length} bytes by the kernel's clock without a cable: {time:.6e}");
+    Ok(time)
 }
