@@ -1,10 +1,10 @@
 //! Tunnels and shared addresses with both ends ours: a CE, a core that routes one protocol only, and a BR.
 
+mod floods;
 mod household;
 pub(crate) mod net;
 mod ports;
 mod proxied;
-mod strangers;
 pub(crate) mod traffic;
 
 use isthmus_lab::subjects::provider::{self, Mechanism, Transport};
@@ -155,7 +155,7 @@ mod opens_in_bpf {
 mod strangers_flood {
     use isthmus_lab::subjects::provider;
 
-    use super::strangers::{AS_THEY_ARE, CUT, with_errors, with_fragments};
+    use super::floods::{AS_THEY_ARE, CUT, with_errors, with_fragments};
 
     #[test]
     fn a_map_e_border_with_fragments_in_xdp() {
@@ -195,6 +195,22 @@ mod strangers_flood {
     #[test]
     fn an_aftr_with_errors_in_tc() {
         with_errors(&provider::DS_LITE, "tc");
+    }
+}
+
+mod a_neighbour_floods {
+    use isthmus_lab::subjects::provider;
+
+    use super::floods::{OF_THE_AFTR, OF_THE_LWAFTR, with_errors_of_a_neighbour};
+
+    #[test]
+    fn an_aftr_with_errors_in_xdp() {
+        with_errors_of_a_neighbour(&provider::DS_LITE, "xdp", OF_THE_AFTR);
+    }
+
+    #[test]
+    fn an_lwaftr_with_errors_in_tc() {
+        with_errors_of_a_neighbour(&provider::LW4O6, "tc", OF_THE_LWAFTR);
     }
 }
 

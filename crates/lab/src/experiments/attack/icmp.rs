@@ -104,8 +104,13 @@ pub fn forged_error(number: u64, to: Ipv4Addr, from: Ipv4Addr) -> Vec<u8> {
     let router = Ipv4Addr::from_bits(0x2000_0000 | random.number() as u32 & 0x07ff_ffff);
     let port = 1024 + (random.number() % 64_000) as u16;
     let quoted = packets::datagram(Ends::V4(from, packets::NOWHERE), (port, 53), &[0; 18]);
-    let message = [&PORT_UNREACHABLE[..], &[0; 6], &quoted].concat();
-    Ends::V4(router, to).carry(ICMP, &with_checksum(message), 0)
+    unreachable(router, to, &quoted)
+}
+
+/// Returns an ICMP error (Port Unreachable) between two hosts, about this packet.
+pub fn unreachable(from: Ipv4Addr, to: Ipv4Addr, quoted: &[u8]) -> Vec<u8> {
+    let message = [&PORT_UNREACHABLE[..], &[0; 6], quoted].concat();
+    Ends::V4(from, to).carry(ICMP, &with_checksum(message), 0)
 }
 
 /// Returns an ICMP message with its checksum (RFC 1071), for which it has zeros.

@@ -47,7 +47,7 @@ use crate::{
 pub use self::{
     flood::{Flood, Packets, Rate},
     fragments::lonely_fragment,
-    icmp::forged_error,
+    icmp::{forged_error, unreachable},
     outcome::{Gain, Refusals, Row, Sample, Service},
     packets::datagram,
     report::{Report, read, write},

@@ -1,13 +1,17 @@
-//! Strangers who send to the addresses that customers share what only their first packets, or what they quote, say the customer
-//! of.
+//! Floods beside a customer of a border: strangers, who send to the addresses that customers share what only their first packets,
+//! or what they quote, say the customer of, and a neighbour in its own softwire.
 
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use isthmus_lab::experiments::attack::{Flood, Packets, Rate, forged_error, lonely_fragment};
+use isthmus_lab::experiments::attack::{
+    Flood, Packets, Rate, datagram, forged_error, lonely_fragment, unreachable,
+};
+use isthmus_lab::network::netns::Namespace;
 use isthmus_lab::subjects::provider::Mechanism;
+use isthmus_lab::traffic::packet::Ends;
 
 use super::net::{Net, ip};
 use super::traffic::inside;
@@ -29,8 +33,10 @@ const LONG: usize = 3000;
 const TRIALS: usize = 200;
 /// Trials that a busy machine may fail. Without defences 56 to 98 do.
 const FAILED: usize = 6;
-/// The packets of strangers in a second.
+/// The packets of others in a second.
 const RATE: u32 = 100_000;
+/// The counters of packets that the border stops.
+const STOPPED: [&str; 2] = ["slow-path-share", "icmp-inner"];
 /// An address that no customer has (RFC 2544 appendix C.2.2).
 const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 
@@ -43,7 +49,9 @@ pub(super) fn with_fragments(row: &Mechanism, engine: &str, mtu: u32) {
     };
     let (client, server) = (&customer.client, &customer.server);
     let seen = (customer.address, customer.port);
-    customer.holds(last_fragment, || {
+    let to = customer.address;
+    let packets = move |number| last_fragment(number, to);
+    customer.holds(&customer.net.server, packets, || {
         server.send_to(&[7; LONG], seen).unwrap();
         client.recv(&mut [0; LONG]).ok() == Some(LONG)
     });
@@ -55,15 +63,58 @@ pub(super) fn with_errors(row: &Mechanism, engine: &str) {
     let Some(customer) = Customer::new(row, engine, CUT) else {
         return;
     };
-    let at: SocketAddr = (row.server.address(), CLOSED).into();
-    let client = &customer.client;
-    client.connect(at).unwrap();
-    customer.holds(error_about_another, || {
-        client.send(b"?").unwrap();
-        let refused = client.recv(&mut [0; 1]).map_err(|error| error.kind());
-        refused == Err(ErrorKind::ConnectionRefused)
-    });
+    let to = customer.address;
+    let packets = move |number| error_about_another(number, to);
+    customer.is_told_of_errors(row, &customer.net.server, packets);
     customer.stop();
+}
+
+/// Nor do errors that a neighbour sends in its own softwire, about datagrams to the port of the customer.
+pub(super) fn with_errors_of_a_neighbour(row: &Mechanism, engine: &str, neighbour: Neighbour) {
+    let Some(customer) = Customer::new(row, engine, CUT) else {
+        return;
+    };
+    let IpAddr::V4(server) = row.server.address() else {
+        panic!("an IPv4 server");
+    };
+    let port = customer.port;
+    let packets = move |number| neighbour.error_about(server, port, number);
+    customer.is_told_of_errors(row, &customer.net.core, packets);
+    customer.stop();
+}
+
+/// Another customer of the same border.
+#[derive(Clone, Copy)]
+pub(super) struct Neighbour {
+    /// The end of its softwire.
+    b4: Ipv6Addr,
+    /// Its address within.
+    address: Ipv4Addr,
+}
+
+/// One of the AFTR, whose own addresses anybody else may have as well (RFC 6333 section 6.6).
+pub(super) const OF_THE_AFTR: Neighbour = Neighbour {
+    b4: Ipv6Addr::new(0x2001, 0xdb8, 0x12, 0x100, 0, 0, 0, 1),
+    address: Ipv4Addr::new(192, 168, 1, 2),
+};
+/// One of the lwAFTR, with the address of the customer and other ports.
+pub(super) const OF_THE_LWAFTR: Neighbour = Neighbour {
+    b4: Ipv6Addr::new(0x2001, 0xdb8, 0x13, 0, 0, 0, 0, 1),
+    address: Ipv4Addr::new(192, 0, 2, 18),
+};
+/// The border's end of every softwire.
+const BORDER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 1);
+/// Next header of an IPv4 packet in an IPv6 packet (RFC 2473 section 3).
+const IPV4: u8 = 4;
+
+impl Neighbour {
+    /// An error to a server, within the softwire, about a datagram from there to this port of the neighbour's address.
+    fn error_about(self, server: Ipv4Addr, port: u16, number: u64) -> Vec<u8> {
+        let ports = (number as u16, port);
+        let quoted = datagram(Ends::V4(server, self.address), ports, &[0; 18]);
+        let error = unreachable(self.address, server, &quoted);
+        Ends::V6(self.b4, BORDER).carry(IPV4, &error, 0)
+    }
 }
 
 /// A customer of a border, and the server that it talks to.
@@ -116,17 +167,35 @@ impl<'a> Customer<'a> {
         })
     }
 
-    /// Has strangers send packets with these numbers to the address, and the customer try something meanwhile, which fails
-    /// hardly ever.
-    fn holds(&self, packet: fn(u64, Ipv4Addr) -> Vec<u8>, each: impl Fn() -> bool) {
-        let to = self.address;
-        let packets: Packets = Arc::new(move |number| packet(number, to));
+    /// While a node sends these packets, the customer hears that a port of the server is closed whenever it asks there.
+    fn is_told_of_errors(
+        &self,
+        row: &Mechanism,
+        node: &Namespace,
+        packets: impl Fn(u64) -> Vec<u8> + Send + Sync + 'static,
+    ) {
+        let at: SocketAddr = (row.server.address(), CLOSED).into();
+        self.client.connect(at).unwrap();
+        self.holds(node, packets, || {
+            self.client.send(b"?").unwrap();
+            let refused = self.client.recv(&mut [0; 1]).map_err(|error| error.kind());
+            refused == Err(ErrorKind::ConnectionRefused)
+        });
+    }
+
+    /// Has a node send packets with these numbers, and the customer try something meanwhile, which fails hardly ever.
+    fn holds(
+        &self,
+        node: &Namespace,
+        packets: impl Fn(u64) -> Vec<u8> + Send + Sync + 'static,
+        each: impl Fn() -> bool,
+    ) {
+        let packets: Packets = Arc::new(packets);
         let rate = Rate::PerSecond(RATE);
-        let flood = Flood::start(&self.net.server, &packets, 0, rate).unwrap();
-        let stopped = ["slow-path-share", "icmp-inner"];
+        let flood = Flood::start(node, &packets, 0, rate).unwrap();
         let stopped = || {
             counted(&self.br, self.engine, |row| {
-                stopped.iter().any(|name| row["counter"] == *name)
+                STOPPED.iter().any(|name| row["counter"] == *name)
             })
         };
         self.br.wait_until(|_| stopped() > 0);
