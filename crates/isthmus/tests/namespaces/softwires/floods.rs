@@ -14,7 +14,7 @@ use isthmus_lab::subjects::provider::Mechanism;
 use isthmus_lab::traffic::packet::Ends;
 
 use super::net::{Net, ip};
-use super::traffic::inside;
+use super::traffic::{IPV4, inside};
 use crate::forward::counted;
 use crate::gateway::Gateway;
 
@@ -50,7 +50,8 @@ pub(super) fn with_fragments(row: &Mechanism, engine: &str, mtu: u32) {
     let (client, server) = (&customer.client, &customer.server);
     let seen = (customer.address, customer.port);
     let to = customer.address;
-    let packets = move |number| last_fragment(number, to);
+    // Each the last of a datagram of its own.
+    let packets = move |number| lonely_fragment(2 * number + 1, to);
     customer.holds(&customer.net.server, packets, || {
         server.send_to(&[7; LONG], seen).unwrap();
         client.recv(&mut [0; LONG]).ok() == Some(LONG)
@@ -64,8 +65,8 @@ pub(super) fn with_errors(row: &Mechanism, engine: &str) {
         return;
     };
     let to = customer.address;
-    let packets = move |number| error_about_another(number, to);
-    customer.is_told_of_errors(row, &customer.net.server, packets);
+    let packets = move |number| forged_error(number, to, ELSEWHERE);
+    customer.is_told_of_errors(&customer.net.server, packets);
     customer.stop();
 }
 
@@ -79,7 +80,7 @@ pub(super) fn with_errors_of_a_neighbour(row: &Mechanism, engine: &str, neighbou
     };
     let port = customer.port;
     let packets = move |number| neighbour.error_about(server, port, number);
-    customer.is_told_of_errors(row, &customer.net.core, packets);
+    customer.is_told_of_errors(&customer.net.core, packets);
     customer.stop();
 }
 
@@ -104,8 +105,6 @@ pub(super) const OF_THE_LWAFTR: Neighbour = Neighbour {
 };
 /// The border's end of every softwire.
 const BORDER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 1);
-/// Next header of an IPv4 packet in an IPv6 packet (RFC 2473 section 3).
-const IPV4: u8 = 4;
 
 impl Neighbour {
     /// An error to a server, within the softwire, about a datagram from there to this port of the neighbour's address.
@@ -170,11 +169,11 @@ impl<'a> Customer<'a> {
     /// While a node sends these packets, the customer hears that a port of the server is closed whenever it asks there.
     fn is_told_of_errors(
         &self,
-        row: &Mechanism,
         node: &Namespace,
         packets: impl Fn(u64) -> Vec<u8> + Send + Sync + 'static,
     ) {
-        let at: SocketAddr = (row.server.address(), CLOSED).into();
+        let mut at = self.server.local_addr().unwrap();
+        at.set_port(CLOSED);
         self.client.connect(at).unwrap();
         self.holds(node, packets, || {
             self.client.send(b"?").unwrap();
@@ -217,14 +216,4 @@ impl<'a> Customer<'a> {
     fn stop(self) {
         assert!(self.ce.stop().success() && self.br.stop().success());
     }
-}
-
-/// The last fragment of a datagram of its own.
-fn last_fragment(number: u64, to: Ipv4Addr) -> Vec<u8> {
-    lonely_fragment(2 * number + 1, to)
-}
-
-/// An error about a packet that nobody there can have sent.
-fn error_about_another(number: u64, to: Ipv4Addr) -> Vec<u8> {
-    forged_error(number, to, ELSEWHERE)
 }

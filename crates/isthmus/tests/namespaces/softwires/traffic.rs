@@ -272,7 +272,7 @@ pub(crate) fn flows(way: Way<'_>, flows: usize) -> Result<(), String> {
 }
 
 /// Next header of an IPv4 packet in an IPv6 packet (RFC 2473 section 3).
-const IPV4: i32 = 4;
+pub(super) const IPV4: u8 = 4;
 
 /// A node of the core sends a datagram from an IPv4 address and port to the server, through a softwire between two
 /// addresses. Returns whether the server receives it.
@@ -296,7 +296,11 @@ pub(crate) fn softwire(
         .write(&mut packet, b"heard")
         .unwrap();
     let raw = inside(&net.core, || {
-        let socket = Socket::new(Domain::IPV6, Type::RAW, Some(Protocol::from(IPV4)))?;
+        let socket = Socket::new(
+            Domain::IPV6,
+            Type::RAW,
+            Some(Protocol::from(i32::from(IPV4))),
+        )?;
         socket.bind(&here)?;
         Ok(socket)
     })?;
