@@ -49,10 +49,13 @@ vector("address-dependent", ADF, opened, drop(come(S2) / udp(53, p) / data(), "f
        through(come() / udp(9, p) / data(), came() / udp(9, 40000) / data()))
 vector("without-binding", NAT44, drop(come() / udp(53, 5353) / data(), "no-binding"))
 requirement("6", MUST, "REQ-9: hairpinning, with the outside address and port as the source.")
-vector("hairpin", NAT44,
-       through(go(J) / udp(50000) / data(), gone() / udp(q) / data()),
-       turned(go(server=OUT) / udp(40000, q) / data(), came(OUT, J) / udp(p, 50000) / data()),
-       turned(go(J, OUT) / udp(50000, p) / data(), came(OUT, I) / udp(q, 40000) / data()))
+OUT_FROM_J = through(go(J) / udp(50000) / data(), gone() / udp(q) / data())
+TURNED = [
+    turned(go(server=OUT) / udp(40000, q) / data(), came(OUT, J) / udp(p, 50000) / data()),
+    turned(go(J, OUT) / udp(50000, p) / data(), came(OUT, I) / udp(q, 40000) / data()),
+]
+vector("hairpin", NAT44, OUT_FROM_J, *TURNED)
+vector("hairpin-goes-on", NAT44, OUT_FROM_J, *TURNED, *TURNED)
 vector("hairpin-static", STATIC, turned(go(J, OUT) / udp(50000, 5353) / data(), came(OUT, I) / udp(p, 53) / data()))
 requirement("7", MUST, "REQ-10: gateways of applications are off.", status="yes: there are none")
 requirement("8", MUST, "REQ-11: the behaviour is the same at all times.", see=["rfc4787-4.2.1-no-overloading"])

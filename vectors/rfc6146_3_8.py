@@ -25,10 +25,13 @@ HAIR = {"hairpinned": 1}
 vector("hairpin-udp", STATIC,
        send(ip6(A, mapped(OUT)) / udp(40000, 5353) / data(), turned(mapped(OUT), B) / udp(p, 53) / data()),
        send(ip6(B, mapped(OUT)) / udp(53, p) / data(), turned(mapped(OUT), A) / udp(5353, 40000) / data()))
-vector("hairpin-udp-dynamic", NAT64,
-       send(out6(B) / udp(50000) / data(), out4() / udp(q) / data()),
-       send(ip6(A, mapped(OUT)) / udp(40000, q) / data(), turned(mapped(OUT), B) / udp(p, 50000) / data()),
-       send(ip6(B, mapped(OUT)) / udp(50000, p) / data(), turned(mapped(OUT), A) / udp(q, 40000) / data()))
+OUT_FROM_B = send(out6(B) / udp(50000) / data(), out4() / udp(q) / data())
+TURNED = [
+    send(ip6(A, mapped(OUT)) / udp(40000, q) / data(), turned(mapped(OUT), B) / udp(p, 50000) / data()),
+    send(ip6(B, mapped(OUT)) / udp(50000, p) / data(), turned(mapped(OUT), A) / udp(q, 40000) / data()),
+]
+vector("hairpin-udp-dynamic", NAT64, OUT_FROM_B, *TURNED)
+vector("hairpin-udp-goes-on", NAT64, OUT_FROM_B, *TURNED, *TURNED)
 t = Choice("t", 1024)
 vector("hairpin-tcp", STATIC,
        send(ip6(A, mapped(OUT)) / tcp("S", 40000, 8080), turned(mapped(OUT), B) / tcp("S", t, 80)),

@@ -59,10 +59,15 @@ requirement("6.5", SHOULD, "The AFTR has the address 192.0.0.1 in its softwires:
 vector("own-address", AFTR, answered(ip4(PC, "192.0.0.1") / udp(40000, 5351) / data(), ICMP(type=3, code=3), "illegal-destination"))
 vector("own-address-tcp", AFTR, drop(over6(B4A, AFTR6) / ip4(PC, "192.0.0.1") / tcp("S"), "illegal-destination"))
 requirement("8.1", MUST, "A host reaches another behind the same AFTR by its outside address.")
-vector("hairpin", AFTR, opened, Step(
+TURNED = {"decapsulated-4in6": 1, "hairpinned": 1}
+THERE = Step(
     over6(B4B, AFTR6) / ip4("10.0.0.9", OUT) / udp(40002, p) / data(),
-    [Output(over6(AFTR6, B4A) / ip4(OUT, PC, 63) / udp(q, 40000) / data())],
-    {"decapsulated-4in6": 1, "hairpinned": 1}))
+    [Output(over6(AFTR6, B4A) / ip4(OUT, PC, 63) / udp(q, 40000) / data())], TURNED)
+BACK = Step(
+    over6(B4A, AFTR6) / ip4(PC, OUT) / udp(40000, q) / data(),
+    [Output(over6(AFTR6, B4B) / ip4(OUT, "10.0.0.9", 63) / udp(p, 40002) / data())], TURNED)
+vector("hairpin", AFTR, opened, THERE)
+vector("hairpin-goes-on", AFTR, opened, THERE, BACK, THERE, BACK)
 requirement("6.3", MUST, "Fragments in a softwire are translated by the ports of the first.")
 WHOLE = ip4(PC, SERVER, id=0x99) / udp() / data(992)
 OUTSIDE = ip4(OUT, SERVER, 63, id=0x99) / udp(p) / data(992)

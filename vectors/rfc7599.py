@@ -74,6 +74,11 @@ vector("fragments-from-a-customer-strange-last-first", MAP_T_BR,
        held(fragment6(strange[0], *SECOND, 0xbeef)),
        send(fragment6(out[0], *FIRST, 0xbeef), fragment4(out[1], *FIRST), fragment4(strange[1], *SECOND), any_order=True,
             counters={"translated-6to4": 2}))
+requirement("12.2", MUST, "In hub-and-spoke mode all traffic of a CE goes through the BR, to other CEs too.")
+OTHER_AS_V4 = "2001:db8:ffff:0:c0:2:1200:0"
+for label, payload in [("", lambda *ports: udp(*ports) / data()), ("-tcp", lambda *ports: tcp("PA", *ports) / data())]:
+    vector(f"customer-to-customer{label}", MAP_T_BR, send(
+        ip6(CE6, OTHER_AS_V4) / payload(PORT, OTHERS_PORT), ip6(OTHER_AS_V4, OTHER6, 63) / payload(PORT, OTHERS_PORT)))
 requirement("10.1", SHOULD, "Fragmentation is that of RFC 7915: a fragment header round a whole packet (RFC 6946), which a CE that follows "
             "RFC 6145 adds to every packet without Don't Fragment, changes nothing, at the BR...")
 ATOMIC = IPv6ExtHdrFragment(id=0xaaaabeef)
@@ -86,8 +91,8 @@ vector("atomic-echo-from-a-customer", MAP_T_BR, send(
 spoofed = ip6(CE6, SERVER6) / ATOMIC / udp(OTHERS_PORT, 80) / data()
 vector("atomic-spoofed", MAP_T_BR, reply(spoofed, source_policy(spoofed), "tunnel-spoofed"))
 vector("atomic-customer-to-customer", MAP_T_BR, send(
-    ip6(CE6, "2001:db8:ffff:0:c0:2:1200:0") / ATOMIC / udp(PORT, OTHERS_PORT) / data(),
-    ip6("2001:db8:ffff:0:c0:2:1200:0", OTHER6, 63) / udp(PORT, OTHERS_PORT) / data()))
+    ip6(CE6, OTHER_AS_V4) / ATOMIC / udp(PORT, OTHERS_PORT) / data(),
+    ip6(OTHER_AS_V4, OTHER6, 63) / udp(PORT, OTHERS_PORT) / data()))
 vector("atomic-icmp-error-from-a-customer", MAP_T_BR, send(
     ip6(CE6, SERVER6) / ATOMIC / ICMPv6DestUnreach(code=4) / quote(ip6(SERVER6, CE6, 50) / udp(80, PORT) / data()),
     to4(SHARED, SERVER, id=0xbeef) / ICMP(type=3, code=3) / quote(to4(SERVER, SHARED, 50, id=0) / udp(80, PORT) / data())))

@@ -56,11 +56,13 @@ pub enum Slot {
     Remember,
     /// Translates ICMP errors that come as IPv6.
     ErrorsV6,
+    /// Takes packets from one inside host to another.
+    Hairpins,
 }
 
 impl Slot {
     /// All of them, in the order of their places.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Base,
         Self::Open,
         Self::Softwires,
@@ -72,6 +74,7 @@ impl Slot {
         Self::Fragments,
         Self::Remember,
         Self::ErrorsV6,
+        Self::Hairpins,
     ];
 
     /// Whether packets of a mechanism for which programs do this reach the program here.
@@ -87,6 +90,7 @@ impl Slot {
             Self::Translation => packets.stage == Stage::Translation,
             Self::ErrorsV4 | Self::ErrorsV6 => packets.errors,
             Self::Fragments | Self::Remember => packets.fragments,
+            Self::Hairpins => packets.hairpins,
         }
     }
 
@@ -96,7 +100,7 @@ impl Slot {
     pub fn can_wait(self) -> bool {
         matches!(
             self,
-            Self::ErrorsV4 | Self::ErrorsV6 | Self::Fragments | Self::Remember
+            Self::ErrorsV4 | Self::ErrorsV6 | Self::Fragments | Self::Remember | Self::Hairpins
         )
     }
 
@@ -115,6 +119,7 @@ impl Slot {
             (Hook::Xdp, Self::Fragments) => "isthmus_xdp_fragments",
             (Hook::Xdp, Self::Remember) => "isthmus_xdp_remember",
             (Hook::Xdp, Self::ErrorsV6) => "isthmus_xdp_errors_v6",
+            (Hook::Xdp, Self::Hairpins) => "isthmus_xdp_hairpins",
             (Hook::Tc, Self::Base) => "isthmus_tc",
             (Hook::Tc, Self::Open) => "isthmus_tc_open",
             (Hook::Tc, Self::Softwires) => "isthmus_tc_softwires",
@@ -126,6 +131,7 @@ impl Slot {
             (Hook::Tc, Self::Fragments) => "isthmus_tc_fragments",
             (Hook::Tc, Self::Remember) => "isthmus_tc_remember",
             (Hook::Tc, Self::ErrorsV6) => "isthmus_tc_errors_v6",
+            (Hook::Tc, Self::Hairpins) => "isthmus_tc_hairpins",
         }
     }
 }

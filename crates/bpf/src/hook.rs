@@ -78,6 +78,13 @@ macro_rules! programs {
             run(context, Stage::Fragments)
         }
 
+        /// Goes on with a packet from one inside host to another.
+        #[unsafe(export_name = concat!("isthmus_", $hook, "_hairpins"))]
+        #[unsafe(link_section = $section)]
+        pub extern "C" fn hairpins(context: *mut $raw) -> $action {
+            run(context, Stage::Hairpins)
+        }
+
         /// Makes the session that a packet of an IPv6 host needs, and has the first program look again.
         #[unsafe(export_name = concat!("isthmus_", $hook, "_open"))]
         #[unsafe(link_section = $section)]
@@ -210,6 +217,7 @@ macro_rules! programs {
                 Packets::Plain => stage::cross_plain::<M, _>(device, route, family, &chosen),
                 Packets::Errors => stage::cross_error::<M, _>(device, route, family, &chosen),
                 Packets::Fragments => stage::cross_fragment::<M, _>(device, route, family, &chosen),
+                Packets::Hairpins => stage::cross_hairpin::<M, _>(device, route, family, &chosen),
                 Packets::All => stage::cross::<M, _>(device, route, family, &chosen),
             }
         }
@@ -228,6 +236,8 @@ pub(crate) enum Packets {
     Errors,
     /// [Fragments](isthmus_core::packet::Fragments).
     Fragments,
+    /// [Hairpins](isthmus_core::packet::Hairpins).
+    Hairpins,
     /// Whatever comes.
     All,
 }
@@ -270,6 +280,8 @@ macro_rules! crossings {
                 crossing!($raw, $name, errors6, V6, Errors, $hook, "_errors6_", stringify!($module));
                 crossing!($raw, $name, fragments4, V4, Fragments, $hook, "_fragments4_", stringify!($module));
                 crossing!($raw, $name, fragments6, V6, Fragments, $hook, "_fragments6_", stringify!($module));
+                crossing!($raw, $name, hairpins4, V4, Hairpins, $hook, "_hairpins4_", stringify!($module));
+                crossing!($raw, $name, hairpins6, V6, Hairpins, $hook, "_hairpins6_", stringify!($module));
                 crossing!($raw, $name, v4, V4, All, $hook, "_v4_", stringify!($module));
                 crossing!($raw, $name, v6, V6, All, $hook, "_v6_", stringify!($module));
             }
@@ -315,6 +327,12 @@ macro_rules! crossings {
                             return match family {
                                 Family::V4 => $module::fragments4(context, words, searched, link),
                                 Family::V6 => $module::fragments6(context, words, searched, link),
+                            };
+                        }
+                        if program.is(Stage::Hairpins) && stage::turns::<mechanism::$module::$name>(family) {
+                            return match family {
+                                Family::V4 => $module::hairpins4(context, words, searched, link),
+                                Family::V6 => $module::hairpins6(context, words, searched, link),
                             };
                         }
                         if !program.is(STAGE) {

@@ -164,7 +164,7 @@ impl Packet for Skb<'_> {
         insert: usize,
         family: Family,
     ) -> Result<(), NoRoom> {
-        if remove == 0 && insert == 0 {
+        if remove == insert {
             return Ok(());
         }
         let growth = insert as i32 - remove as i32;

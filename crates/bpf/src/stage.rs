@@ -10,7 +10,7 @@ use isthmus_core::host::{Bounded, BoundedInSet, Effort, Established, Host, Resum
 use isthmus_core::mechanism::aftr::Aftr;
 use isthmus_core::mechanism::nat64::Nat64;
 use isthmus_core::mechanism::{Mechanism as _, Opens, Stage};
-use isthmus_core::packet::{Errors, Family, Fragments, Packet, Plain, Truncated};
+use isthmus_core::packet::{Errors, Family, Fragments, Hairpins, Packet, Plain, Truncated};
 use isthmus_core::reason::Counter;
 use isthmus_core::translate::hop;
 use isthmus_core::verdict::{Refusal, Slow, Verdict};
@@ -49,6 +49,7 @@ const fn go_on(stage: Stage) -> i32 {
         Stage::ErrorsV4 => GO_ON + Slot::ErrorsV4 as i32,
         Stage::ErrorsV6 => GO_ON + Slot::ErrorsV6 as i32,
         Stage::Fragments => GO_ON + Slot::Fragments as i32,
+        Stage::Hairpins => GO_ON + Slot::Hairpins as i32,
         Stage::Base => GO_ON + Slot::Base as i32,
     }
 }
@@ -129,6 +130,7 @@ pub(crate) fn cross_plain<M: Crosses, D: Device>(
         Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
         Ok(Verdict::Pass | Verdict::Deliver) => D::PASS,
         Err(Refusal::Slow(Slow::Session)) => go_open::<M>(family).unwrap_or(UNCOMMON),
+        Err(Refusal::Slow(Slow::Hairpin)) if turns::<M>(family) => go_on(Stage::Hairpins),
         // A flood of what nobody asked for costs one look.
         Err(Refusal::Drop(counter)) => {
             services.count(counter);
@@ -142,6 +144,15 @@ pub(crate) fn cross_plain<M: Crosses, D: Device>(
 #[inline(always)]
 pub(crate) const fn takes_plain<M: Crosses>() -> bool {
     <M::Crossing as Cross<M>>::LOOKS_AT_TRANSPORT
+}
+
+/// Whether a program takes packets of a family from one host of a mechanism to another.
+#[inline(always)]
+pub(crate) const fn turns<M: Crosses>(family: Family) -> bool {
+    matches!(
+        (M::HAIRPINS_IN_BPF, family),
+        (Some(Family::V4), Family::V4) | (Some(Family::V6), Family::V6)
+    )
 }
 
 /// Whether packets of a family may be those of a mechanism.
@@ -302,6 +313,28 @@ pub(crate) fn cross_error<M: Crosses, D: Device>(
     match verdict {
         Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
         Ok(Verdict::Pass | Verdict::Deliver) => D::PASS,
+        Err(refusal) => refuse::<D, _, _, _>(&mut services, refusal),
+    }
+}
+
+/// [`cross`] for a [hairpin](Hairpins), which the first program has refused.
+#[inline(always)]
+pub(crate) fn cross_hairpin<M: Crosses, D: Device>(
+    device: &mut D,
+    route: D::Route,
+    family: Family,
+    chosen: &Chosen<'_>,
+) -> i32 {
+    if !turns::<M>(family) {
+        return D::PASS;
+    }
+    // The first packet makes its session on the other side in user space, which tells its sender what is wrong.
+    let mut services = Services::<Resumed, _, Last>::new(route);
+    let verdict = process::<M, _, _>(&mut Hairpins(device), &mut services, family, chosen);
+    match verdict {
+        Ok(Verdict::Forward { family, .. }) => device.send(&services.egress, family),
+        Ok(Verdict::Pass | Verdict::Deliver) => D::PASS,
+        Err(Refusal::Slow(Slow::TooBig)) => TOO_BIG,
         Err(refusal) => refuse::<D, _, _, _>(&mut services, refusal),
     }
 }

@@ -8,7 +8,7 @@ mod part;
 use crate::checksum::{Change, ChecksumKind, Delta, Field, Sum};
 use crate::word::Word;
 
-pub use part::{Errors, Fragments, Plain};
+pub use part::{Errors, Fragments, Hairpins, Plain};
 
 /// The two families that Isthmus joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub enum Takes {
     Errors,
     /// [`Fragments`] of TCP and UDP alone.
     Fragments,
+    /// [Plain] [`Hairpins`] alone.
+    Hairpins,
 }
 
 /// The work that an engine does itself. It hands all other packets on unchanged
@@ -60,7 +62,7 @@ pub struct Abilities {
     pub beside_others: bool,
     /// Cuts packets that do not fit their link.
     pub splits: bool,
-    /// Translates a packet twice that goes from one inside host to another.
+    /// Takes a packet across twice that goes from one inside host to another.
     pub hairpins: bool,
     /// The most IPv6 extension headers that it follows.
     pub extension_headers: usize,
@@ -133,6 +135,13 @@ impl Abilities {
         ..Self::BPF
     };
 
+    /// The part of a BPF program that hairpins have for themselves.
+    pub const HAIRPINS: Self = Self {
+        takes: Takes::Hairpins,
+        hairpins: true,
+        ..Self::BPF
+    };
+
     /// Whether all packets are taken.
     #[inline(always)]
     #[must_use]
@@ -152,6 +161,13 @@ impl Abilities {
     #[must_use]
     pub const fn fragments_only(&self) -> bool {
         matches!(self.takes, Takes::Fragments)
+    }
+
+    /// Whether only hairpins are taken.
+    #[inline(always)]
+    #[must_use]
+    pub const fn hairpins_only(&self) -> bool {
+        matches!(self.takes, Takes::Hairpins)
     }
 
     /// Whether ICMP messages are taken.

@@ -141,6 +141,19 @@ impl Refusal {
         }
     }
 
+    /// Whether this part of an engine takes a packet, which turns back to another inside host or does not.
+    ///
+    /// # Errors
+    /// Another part does.
+    #[inline(always)]
+    pub const fn unless_taken<P: Packet>(hairpin: bool) -> Result<(), Self> {
+        match (hairpin, P::ABILITIES.hairpins) {
+            (true, false) => Err(Self::Slow(Slow::Hairpin)),
+            (false, _) if P::ABILITIES.hairpins_only() => Err(Self::Slow(Slow::Uncommon)),
+            _ => Ok(()),
+        }
+    }
+
     /// The refusal of a packet whose TTL or hop limit expires here.
     #[inline(always)]
     #[must_use]

@@ -10,6 +10,7 @@ mod napt44;
 mod open;
 mod softwires;
 mod translation;
+mod turn;
 mod v4_over_v6;
 mod v6_over_v4;
 

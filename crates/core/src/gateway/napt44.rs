@@ -1,14 +1,13 @@
 //! The crossing of a NAT within IPv4, with hairpins.
 
-use super::{Cross, Owner, machine, pass};
+use super::{Cross, Owner, pass, turn};
 use crate::host::Host;
 use crate::mechanism::Instances;
 use crate::mechanism::crossing::Napt44;
 use crate::mechanism::nat44::Nat44;
 use crate::packet::Packet;
-use crate::reason::Counter;
-use crate::translate::{Hop, four_to_four};
-use crate::verdict::{Refusal, Slow, Verdict};
+use crate::translate::four_to_four;
+use crate::verdict::{Refusal, Verdict};
 use crate::wire::{ipv4, ipv6};
 
 impl Cross<Nat44> for Napt44 {
@@ -23,28 +22,13 @@ impl Cross<Nat44> for Napt44 {
         header: ipv4::Header,
     ) -> Result<Verdict, Refusal> {
         let (nat44, policy) = (owner.mechanism, owner.policy);
-        let outbound = nat44.is_inside(header.source());
-        if !P::ABILITIES.hairpins && outbound && nat44.nat.owns(header.destination()) {
-            return Err(Refusal::Slow(Slow::Hairpin));
-        }
         let tos = header.tos();
-        let verdict =
-            four_to_four::translate(packet, host, policy, nat44, header, tos, Hop::Forward)?;
-        if !P::ABILITIES.hairpins {
-            return Ok(verdict);
+        let hairpin = nat44.is_inside(header.source()) && nat44.nat.owns(header.destination());
+        Refusal::unless_taken::<P>(hairpin)?;
+        if hairpin {
+            return turn::within_v4(packet, host, policy, (nat44, nat44), header, tos);
         }
-        // An error of the machine itself, whose address is an inside one, has its host as destination now.
-        let header = ipv4::Header::read(packet, 0)?;
-        if !outbound || !nat44.nat.owns(header.destination()) {
-            return Ok(verdict);
-        }
-        let back = four_to_four::translate(packet, host, policy, nat44, header, tos, Hop::Hairpin);
-        if machine::gets(host, header.destination(), &back) {
-            return Ok(verdict);
-        }
-        let verdict = back?;
-        host.count(Counter::Hairpinned);
-        Ok(verdict)
+        four_to_four::translate(packet, host, policy, nat44, header, tos)
     }
 
     /// It owns no IPv6 packets.

@@ -1,7 +1,7 @@
 //! The crossing of mechanisms that share IPv4 addresses by softwires, with hairpins, and errors from
 //! inside of softwires.
 
-use super::{Cross, Owner, machine, pass};
+use super::{Cross, Owner, pass, turn};
 use crate::address::{V4, V6, special};
 use crate::datagrams::FragmentKey;
 use crate::encap::four_in_six::{Softwire, carries};
@@ -15,9 +15,9 @@ use crate::nat::NatConfig;
 use crate::packet::{Family, Packet};
 use crate::policy::Policy;
 use crate::reason::Counter;
+use crate::translate::four_to_four;
 use crate::translate::quoted_v4::restore;
-use crate::translate::{Hop, four_to_four};
-use crate::verdict::{IcmpError, Refusal, Slow, Verdict};
+use crate::verdict::{IcmpError, Refusal, Verdict};
 use crate::wire::content::{Content, Messages};
 use crate::wire::transport::Extent;
 use crate::wire::tuple::Ends;
@@ -33,7 +33,7 @@ impl<M: SharesV4> Cross<M> for Softwires {
     ) -> Result<Verdict, Refusal> {
         let (into, policy) = (ToSoftwire(owner.mechanism), owner.policy);
         let tos = header.tos();
-        four_to_four::translate(packet, host, policy, &into, header, tos, Hop::Forward)
+        four_to_four::translate(packet, host, policy, &into, header, tos)
     }
 
     #[inline(always)]
@@ -73,13 +73,16 @@ fn leave<M: SharesV4, P: Packet, H: Host, I: ?Sized>(
     if special::is_illegal_destination_v4(destination) {
         return Err(Refusal::Drop(Counter::IllegalDestination));
     }
-    if hairpin && !P::ABILITIES.hairpins {
-        return Err(Refusal::Slow(Slow::Hairpin));
-    }
+    Refusal::unless_taken::<P>(hairpin)?;
     let tos = class::inner(outer.traffic_class(), header.tos())?;
     let inner = &mut softwire.inner;
-    let verdict = four_to_four::translate(inner, host, policy, &out, header, tos, Hop::Forward);
-    let verdict = match verdict {
+    let verdict = if hairpin {
+        let halves = (&out, &ToSoftwire(mechanism));
+        turn::within_v4(inner, host, policy, halves, header, tos)
+    } else {
+        four_to_four::translate(inner, host, policy, &out, header, tos)
+    };
+    match verdict {
         Err(refusal @ Refusal::Reply(..)) => {
             let answer = answer(&softwire, host, &out, policy, refusal);
             // An error about the source is about the packet as it came.
@@ -87,22 +90,10 @@ fn leave<M: SharesV4, P: Packet, H: Host, I: ?Sized>(
             if !M::PRIVATE_SOFTWIRES && !is_outer {
                 softwire.leave();
             }
-            return Err(answer);
+            Err(answer)
         }
-        other => other?,
-    };
-    if !hairpin {
-        return Ok(verdict);
+        other => other,
     }
-    let header = ipv4::Header::read(packet, 0)?;
-    let into = ToSoftwire(mechanism);
-    let back = four_to_four::translate(packet, host, policy, &into, header, tos, Hop::Hairpin);
-    if machine::gets(host, header.destination(), &back) {
-        return Ok(verdict);
-    }
-    let verdict = back?;
-    host.count(Counter::Hairpinned);
-    Ok(verdict)
 }
 
 /// The refusal of a packet from a softwire that is to be answered: the answer, unless its source is not the

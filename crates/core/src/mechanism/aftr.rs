@@ -9,6 +9,7 @@ use crate::address::{V4, V6, special};
 use crate::customer::{Destination, Receiver};
 use crate::host::{Effort, Host};
 use crate::nat::NatConfig;
+use crate::packet::Family;
 use crate::reason::Counter;
 use crate::verdict::{Refusal, Slow};
 use crate::wire::tuple::Ends;
@@ -35,6 +36,7 @@ impl Mechanism for Aftr {
 
     const OPENS_IN_BPF: Option<Opens> = Some(Opens::Softwires);
     const ERRORS_IN_BPF: bool = true;
+    const HAIRPINS_IN_BPF: Option<Family> = Some(Family::V6);
     const FRAGMENTS_IN_BPF: bool = true;
 
     const PRIVATE_SOFTWIRES: bool = true;

@@ -35,6 +35,9 @@ pub enum Stage {
     /// The program that takes [fragments](crate::packet::Fragments) after one of the others has refused them: of the
     /// mechanisms that say so by [`FRAGMENTS_IN_BPF`](Mechanism::FRAGMENTS_IN_BPF). It is no mechanism's own.
     Fragments,
+    /// The program that takes [hairpins](crate::packet::Hairpins) after one of the others has refused them: of the mechanisms
+    /// that say so by [`HAIRPINS_IN_BPF`](Mechanism::HAIRPINS_IN_BPF). It is no mechanism's own.
+    Hairpins,
 }
 
 impl Stage {
@@ -67,6 +70,8 @@ pub struct InBpf {
     pub errors: bool,
     /// Whether they translate fragments of its datagrams that come in order.
     pub fragments: bool,
+    /// Whether they translate its hairpins.
+    pub hairpins: bool,
 }
 
 impl InBpf {
@@ -76,6 +81,7 @@ impl InBpf {
             opens: M::OPENS_IN_BPF,
             errors: M::ERRORS_IN_BPF,
             fragments: M::FRAGMENTS_IN_BPF,
+            hairpins: M::HAIRPINS_IN_BPF.is_some(),
         }
     }
 }

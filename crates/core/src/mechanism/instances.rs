@@ -68,6 +68,22 @@ pub trait Instances {
     }
 }
 
+/// No instance but the one that asks: for a part of an engine that takes packets from one host of an instance to another.
+#[derive(Debug)]
+pub struct Own;
+
+impl Instances for Own {
+    fn get(&self, _index: u32) -> Option<&Instance> {
+        None
+    }
+
+    #[inline(always)]
+    fn pools_own<M: Mechanism>(&self, own: &M, destination: V4) -> bool {
+        own.pool_of_v6()
+            .is_some_and(|pool| pool.contains(destination))
+    }
+}
+
 /// Whether an IPv4 address is in the pool of a mechanism (RFC 6146 section 3.8).
 #[inline(always)]
 #[must_use]

@@ -10,6 +10,7 @@ use crate::address::{V4, V6};
 use crate::customer::{Destination, Receiver};
 use crate::datagrams::BorderDatagrams;
 use crate::host::Host;
+use crate::packet::Family;
 use crate::reason::Counter;
 use crate::verdict::{IcmpError, Refusal};
 use crate::wire::content::Content;
@@ -122,6 +123,7 @@ impl Mechanism for LwAftr {
 
     const STAGE: Stage = Stage::Softwires;
     const ERRORS_IN_BPF: bool = true;
+    const HAIRPINS_IN_BPF: Option<Family> = Some(Family::V6);
     const FRAGMENTS_IN_BPF: bool = true;
     const FRAGMENTS_BY_SOFTWIRE: bool = true;
 

@@ -10,6 +10,7 @@ use crate::address::{V4, V6};
 use crate::customer::{Destination, Receiver};
 use crate::datagrams::BorderDatagrams;
 use crate::host::Host;
+use crate::packet::Family;
 use crate::verdict::Refusal;
 use crate::wire::tuple::Ends;
 
@@ -32,6 +33,7 @@ impl Mechanism for MapEBr {
 
     const STAGE: Stage = Stage::Softwires;
     const ERRORS_IN_BPF: bool = true;
+    const HAIRPINS_IN_BPF: Option<Family> = Some(Family::V6);
     const FRAGMENTS_IN_BPF: bool = true;
     const FRAGMENTS_BY_SOFTWIRE: bool = true;
 

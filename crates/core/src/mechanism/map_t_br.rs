@@ -9,6 +9,7 @@ use crate::address::{V4, V6, special};
 use crate::customer::{Destination, Receiver};
 use crate::datagrams::BorderDatagrams;
 use crate::host::Host;
+use crate::packet::Family;
 use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::verdict::Refusal;
@@ -33,6 +34,7 @@ impl Mechanism for MapTBr {
 
     const STAGE: Stage = Stage::MapT;
     const ERRORS_IN_BPF: bool = true;
+    const HAIRPINS_IN_BPF: Option<Family> = Some(Family::V6);
     const FRAGMENTS_IN_BPF: bool = true;
 
     #[inline(always)]

@@ -98,6 +98,9 @@ pub trait Mechanism {
     /// Whether a BPF program translates fragments of its datagrams that come in order.
     const FRAGMENTS_IN_BPF: bool = false;
 
+    /// The family of the packets that a BPF program takes from one of its hosts to another; `None` if none does.
+    const HAIRPINS_IN_BPF: Option<Family> = None;
+
     /// Whether its NAT can count what sessions carry: one that many subscribers share.
     const COUNTS_TRAFFIC: bool = false;
 

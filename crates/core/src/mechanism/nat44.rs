@@ -13,6 +13,7 @@ use crate::packet::Family;
 use crate::customer::{Destination, Receiver};
 use crate::reason::Counter;
 use crate::verdict::{Refusal, Slow};
+use crate::wire::tuple::Tuple;
 
 /// A stateful translator within IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,7 @@ impl Mechanism for Nat44 {
     const OPENS_IN_BPF: Option<Opens> = Some(Opens::V4);
 
     const ERRORS_IN_BPF: bool = true;
+    const HAIRPINS_IN_BPF: Option<Family> = Some(Family::V4);
     const FRAGMENTS_IN_BPF: bool = true;
 
     const COUNTS_TRAFFIC: bool = true;
@@ -103,6 +105,13 @@ impl Passage for Nat44 {
             stateful::back(host, &self.nat, seen)?.0
         };
         Ok(Passed::by_link(tuple).hiding(outbound))
+    }
+
+    /// A packet from an inside host does. An error of this machine itself, whose address is an inside one, quotes what
+    /// came from outside.
+    #[inline(always)]
+    fn turns(&self, tuple: &Tuple<V4>) -> bool {
+        self.is_inside(tuple.source)
     }
 
     #[inline(always)]

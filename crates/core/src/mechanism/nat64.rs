@@ -9,6 +9,7 @@ use crate::host::{Effort, Host};
 use crate::nat::{self, Endpoint4, Inside, NatConfig, Pool};
 
 use crate::customer::{Destination, Receiver};
+use crate::packet::Family;
 use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::verdict::{Refusal, Slow};
@@ -33,6 +34,7 @@ impl Mechanism for Nat64 {
 
     const OPENS_IN_BPF: Option<Opens> = Some(Opens::V6);
     const ERRORS_IN_BPF: bool = true;
+    const HAIRPINS_IN_BPF: Option<Family> = Some(Family::V6);
     const FRAGMENTS_IN_BPF: bool = true;
 
     const COUNTS_TRAFFIC: bool = true;

@@ -12,6 +12,7 @@ use crate::reason::Counter;
 use crate::verdict::Refusal;
 use crate::wire::ipv4;
 use crate::wire::tuple::{Ends, Tuple};
+use crate::word::Word;
 
 /// The side that a packet leaves on.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +32,8 @@ pub struct Passed {
     pub exit: Exit,
     /// Whether the source is one that stands for others: routers behind it are not seen.
     pub hides: bool,
+    /// Addresses and ports between the halves of a hairpin.
+    pub between: Option<Tuple<V4>>,
 }
 
 impl Passed {
@@ -41,6 +44,7 @@ impl Passed {
             tuple,
             exit: Exit::Link,
             hides: false,
+            between: None,
         }
     }
 
@@ -51,6 +55,7 @@ impl Passed {
             tuple,
             exit: Exit::Softwire(ends),
             hides: false,
+            between: None,
         }
     }
 
@@ -81,6 +86,12 @@ pub trait Passage {
         Ok(())
     }
 
+    /// Whether a packet with this tuple, which a [`Hairpin`] takes, goes back after this passage.
+    #[inline(always)]
+    fn turns(&self, _tuple: &Tuple<V4>) -> bool {
+        true
+    }
+
     /// The datagrams whose ports the mechanism knows.
     #[inline(always)]
     fn datagrams(&self) -> Option<Remembered<'_>> {
@@ -97,5 +108,70 @@ pub trait Passage {
     #[inline(always)]
     fn fragment_key(&self, header: &ipv4::Header) -> FragmentKey {
         FragmentKey::v4(header)
+    }
+}
+
+/// Out and in again at once: the passage of a packet from one inside host to another (RFC 4787 section 6).
+#[derive(Debug)]
+pub struct Hairpin<'a, O, I> {
+    /// The first half.
+    pub out: &'a O,
+    /// The second half.
+    pub into: &'a I,
+}
+
+impl<O: Passage, I: Passage> Passage for Hairpin<'_, O, I> {
+    const COUNTER: Counter = O::COUNTER;
+
+    #[inline(always)]
+    fn pass<H: Host>(&self, host: &mut H, seen: Seen<'_, V4>) -> Result<Passed, Refusal> {
+        let out = self.out.pass(host, seen)?;
+        if !self.out.turns(seen.tuple) {
+            return Ok(out);
+        }
+        let between = between_halves(host, &out.tuple);
+        let tuple = &between;
+        let back = self.into.pass(host, Seen { tuple, ..seen })?;
+        Ok(Passed {
+            hides: out.hides,
+            between: Some(between),
+            ..back
+        })
+    }
+
+    #[inline(always)]
+    fn check_reporter(&self, reporter: V4, passed: &Passed) -> Result<(), Refusal> {
+        self.out.check_reporter(reporter, passed)
+    }
+
+    #[inline(always)]
+    fn datagrams(&self) -> Option<Remembered<'_>> {
+        self.out.datagrams()
+    }
+
+    #[inline(always)]
+    fn counting_nat(&self) -> Option<&NatConfig> {
+        self.out.counting_nat()
+    }
+
+    #[inline(always)]
+    fn fragment_key(&self, header: &ipv4::Header) -> FragmentKey {
+        self.out.fragment_key(header)
+    }
+}
+
+/// The tuple between the halves of a hairpin, of which the verifier of BPF forgets what the first half has looked at: it would go
+/// through the second once for each outcome.
+#[inline(always)]
+pub(crate) fn between_halves<H: Host>(host: &H, tuple: &Tuple<V4>) -> Tuple<V4> {
+    let addresses = u64::from(tuple.source.0.0) << 32 | u64::from(tuple.destination.0.0);
+    let ports = u64::from(tuple.source_port) << 16 | u64::from(tuple.destination_port);
+    let [addresses, ports] = host.obscure([addresses, ports]);
+    let address = |half: u64| V4(Word(half as u32));
+    Tuple {
+        source: address(addresses >> 32),
+        destination: address(addresses),
+        source_port: (ports >> 16) as u16,
+        destination_port: ports as u16,
     }
 }

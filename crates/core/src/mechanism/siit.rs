@@ -10,6 +10,7 @@ use crate::address::rfc6052::Prefix;
 use crate::address::{V4, V6, eam, ivi, special};
 use crate::customer::{Destination, Receiver};
 use crate::host::Host;
+use crate::packet::Family;
 use crate::policy::Policy;
 use crate::reason::Counter;
 use crate::verdict::Refusal;
@@ -161,6 +162,7 @@ impl Mechanism for Siit {
 
     const STAGE: Stage = Stage::Translation;
     const ERRORS_IN_BPF: bool = true;
+    const HAIRPINS_IN_BPF: Option<Family> = Some(Family::V6);
 
     /// Whether an IPv4 address stands for an IPv6 host (RFC 7915 section 4.6).
     #[inline(always)]

@@ -60,6 +60,10 @@ macro_rules! part {
 
             #[inline(always)]
             fn gso_size(&self) -> Option<u16> {
+                // Neither a fragment nor an ICMP message is a super-packet.
+                if Self::ABILITIES.fragments_only() || Self::ABILITIES.errors_only() {
+                    return None;
+                }
                 self.0.gso_size()
             }
 
@@ -98,6 +102,13 @@ part!(
     /// an IPv4 header without options, or behind an IPv6 header and a fragment header and nothing else.
     Fragments,
     FRAGMENTS
+);
+
+part!(
+    /// A packet in the hands of the part of an engine that takes hairpins alone: [plain](Plain), from one inside host to
+    /// another. Both halves happen to it at once, in place: what refuses the second half leaves it as it came.
+    Hairpins,
+    HAIRPINS
 );
 
 #[cfg(test)]

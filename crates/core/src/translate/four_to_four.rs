@@ -3,12 +3,12 @@
 //! ([`passage`](crate::mechanism::passage)).
 
 use super::outgoing_v4::{Outgoing, rewrite_header};
-use super::{Hop, mss, mtu, pseudo_header, quoted_v4};
+use super::{mss, mtu, pseudo_header, quoted_v4};
 use crate::address::V4;
 use crate::checksum::{Change, Delta, Field};
 use crate::host::Host;
 use crate::incoming::v4;
-use crate::mechanism::passage::{Exit, Passage};
+use crate::mechanism::passage::{Exit, Passage, Passed};
 use crate::mechanism::{Seen, fragments, stateful};
 use crate::packet::{Packet, Truncated};
 use crate::policy::Policy;
@@ -36,11 +36,10 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
     passage: &M,
     header: ipv4::Header,
     tos: u8,
-    hop: Hop,
 ) -> Result<Verdict, Refusal> {
     let incoming = v4::read(packet, header, Messages::WithinV4)?;
     let transport = &incoming.transport;
-    if header.ttl() <= 1 && hop == Hop::Forward {
+    if header.ttl() <= 1 {
         return Err(Refusal::hop_limit());
     }
     let ports = if header.fragment().is_fragment() {
@@ -50,7 +49,7 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
         transport.ports()
     };
     if transport.content == Content::IcmpError {
-        return quoted_v4::within_v4(packet, host, policy, passage, &incoming, tos, hop);
+        return quoted_v4::within_v4(packet, host, policy, passage, &incoming, tos);
     }
     let mss = mss::find(packet, policy, transport)?;
     let old = ports.between(header.source(), header.destination());
@@ -68,28 +67,45 @@ pub fn translate<P: Packet, H: Host, M: Passage>(
         link: out.link,
     };
     let split = mtu::within_v4(packet, &size)?;
-    if passed.hides {
-        stateful::carried_out(host, passage.counting_nat(), transport, &new);
-    } else {
-        stateful::carried_back(host, passage.counting_nat(), transport, &old);
-    }
+    carried(host, passage, transport, &old, &passed);
     let at = out.make_room(packet)?;
     (|| {
         let flags = flags(&header, split.is_some() && at == 0);
         out.write(packet, header.total_length(), policy)?;
-        rewrite_header(packet, at, &header, tos, flags, &new, hop)?;
+        rewrite_header(packet, at, &header, tos, flags, &new)?;
         let most = mss::within_v4(policy.ipv4_mtu, out.inside());
         let lowered = mss::lower(packet, at + transport.at, mss, most)?;
         rewrite_transport(packet, at, transport, &old, &new, lowered)
     })()
     .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
-    if hop == Hop::Forward {
-        host.count(M::COUNTER);
+    host.count(M::COUNTER);
+    if passed.between.is_some() {
+        host.count(Counter::Hairpinned);
     }
     Ok(Verdict::Forward {
         family: out.family(),
         split,
     })
+}
+
+/// Counts a packet that is on its way, where the NAT counts what sessions carry.
+#[inline(always)]
+fn carried<H: Host, M: Passage>(
+    host: &H,
+    passage: &M,
+    transport: &Transport,
+    old: &Tuple<V4>,
+    passed: &Passed,
+) {
+    let nat = passage.counting_nat();
+    if let Some(between) = &passed.between {
+        stateful::carried_out(host, nat, transport, between);
+        stateful::carried_back(host, nat, transport, between);
+    } else if passed.hides {
+        stateful::carried_out(host, nat, transport, &passed.tuple);
+    } else {
+        stateful::carried_back(host, nat, transport, old);
+    }
 }
 
 /// An identification for the fragments of an outer packet, where this engine makes them.

@@ -89,7 +89,7 @@ pub fn translate<P: Packet, H: Host, M: Translator>(
 
 /// Holds the size against the MTU of the link that the packet will take.
 #[inline(always)]
-fn check_size<P: Packet>(
+pub(super) fn check_size<P: Packet>(
     packet: &P,
     link: u16,
     policy: &Policy,

@@ -3,7 +3,7 @@
 //! A translation runs in the same order in both directions: look at the packet without touching it
 //! ([`incoming`](crate::incoming)); map its addresses and ports ([`mechanism`](crate::mechanism)); check
 //! hop limit and size ([`mtu`]); only then rewrite it in place ([`four_to_six`], [`six_to_four`],
-//! [`four_to_four`], and [`quoted`] for ICMP errors). A packet that is refused is therefore unchanged, and
+//! [`four_to_four`], `six_to_six`, and [`quoted`] for ICMP errors). A packet that is refused is therefore unchanged, and
 //! another engine can take it.
 
 pub mod error;
@@ -18,6 +18,7 @@ mod outgoing_v4;
 pub mod quoted;
 pub mod quoted_v4;
 pub mod six_to_four;
+mod six_to_six;
 
 use crate::address::{Address, V4, V6};
 use crate::checksum::{Change, Delta, Field, Sum};

@@ -1,6 +1,5 @@
 //! An outgoing IPv4 packet whose addresses have changed: its route, its softwire, its header.
 
-use super::Hop;
 use crate::address::V4;
 use crate::checksum::{ChecksumKind, Sum};
 use crate::encap::{self, class};
@@ -122,10 +121,8 @@ pub(super) fn rewrite_header<P: Packet>(
     tos: u8,
     flags: Word,
     new: &Tuple<V4>,
-    hop: Hop,
 ) -> Result<(), Truncated> {
-    let mut ttl = header.ttl();
-    hop.apply(&mut ttl);
+    let ttl = header.ttl().wrapping_sub(1);
     let first = header.0[0].number() & 0xff00_ffff | u32::from(tos) << 16;
     let third = header.0[2].number() & 0x00ff_ffff | u32::from(ttl) << 24;
     let words = [

@@ -2,7 +2,7 @@
 //! was on the other side of a [`passage`](crate::mechanism::passage). Sizes stay.
 
 use super::quoted::{Adjust, INNER, Received, adjust_quoted, header_v4, read_v4, useless};
-use super::{Hop, outgoing_v4, pseudo_header};
+use super::{outgoing_v4, pseudo_header};
 use crate::address::V4;
 use crate::checksum::{Change, ChecksumKind, Delta, Field, Sum};
 use crate::host::Host;
@@ -34,7 +34,6 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
     passage: &M,
     received: &v4::Incoming,
     tos: u8,
-    hop: Hop,
 ) -> Result<Verdict, Refusal> {
     if !P::ABILITIES.icmp_errors {
         return Err(Refusal::Slow(Slow::IcmpError));
@@ -62,14 +61,15 @@ pub fn within_v4<P: Packet, H: Host, M: Passage>(
     (|| {
         let (outside, flags) = (&received.header, received.header.0[1]);
         out.write(packet, outside.total_length(), policy)?;
-        outgoing_v4::rewrite_header(packet, start, outside, tos, flags, &outer, hop)?;
+        outgoing_v4::rewrite_header(packet, start, outside, tos, flags, &outer)?;
         let change = quote.write(packet, start + error.quote_at, &new)?;
         let field = start + received.transport.at + icmp::CHECKSUM;
         packet.patch_checksum(Field::plain(field), Change::of_content(change))
     })()
     .map_err(|Truncated| Refusal::Drop(Counter::EngineError))?;
-    if hop == Hop::Forward {
-        host.count(M::COUNTER);
+    host.count(M::COUNTER);
+    if passed.between.is_some() {
+        host.count(Counter::Hairpinned);
     }
     Ok(Verdict::whole(out.family()))
 }

@@ -3,12 +3,13 @@
 use core::hint::black_box;
 
 use super::headers_v4::{choose_identification, headers, link_mtu};
-use super::{mss, mtu, patch_transport, quoted};
-use crate::address::{Address, V4};
+use super::{mss, mtu, patch_transport, quoted, six_to_six};
+use crate::address::{Address, V4, V6};
 use crate::checksum::{Change, Delta, Sum};
 use crate::host::Host;
 use crate::incoming::v6;
 use crate::mechanism::crossing::Translator;
+use crate::mechanism::instances::Own;
 use crate::mechanism::{Instances, Seen, fragments, stateful};
 use crate::packet::{Family, Packet, Truncated};
 use crate::policy::Policy;
@@ -61,9 +62,10 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     let removed = black_box(header.source().sum() + header.destination().sum());
     let old = ports.between(header.source(), header.destination());
     let new = mechanism.to_v4(host, Seen::outer(policy, &old, transport))?;
-    let hairpin = mechanism.hairpins(host, instances, old.destination, new.destination);
-    if hairpin && !P::ABILITIES.hairpins {
-        return Err(Refusal::Slow(Slow::Hairpin));
+    let mapped = (&old, &new);
+    let hairpin = turns::<P, _, _, _>(host, instances, mechanism, mapped)?;
+    if P::ABILITIES.hairpins_only() {
+        return six_to_six::turn(packet, host, mechanism, policy, &incoming, mapped, mss);
     }
     let ends = (new.source, new.destination);
     let mut fields = headers(policy, &incoming, ends, transport.length);
@@ -90,6 +92,27 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
         host.count(Counter::Translated6To4);
     }
     Ok(Verdict::Forward { family, split })
+}
+
+/// Whether a packet goes back to IPv6. A part that takes hairpins alone takes those within one instance.
+///
+/// # Errors
+/// This part does not take the packet.
+#[inline(always)]
+fn turns<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
+    host: &H,
+    instances: &I,
+    mechanism: &M,
+    (old, new): (&Tuple<V6>, &Tuple<V4>),
+) -> Result<bool, Refusal> {
+    let (from, to) = (old.destination, new.destination);
+    let hairpin = if P::ABILITIES.hairpins_only() {
+        mechanism.hairpins(host, &Own, from, to)
+    } else {
+        mechanism.hairpins(host, instances, from, to)
+    };
+    Refusal::unless_taken::<P>(hairpin)?;
+    Ok(hairpin)
 }
 
 /// Holds the size against the MTU of the link that the packet will take.

@@ -14,6 +14,7 @@ mod examples;
 mod forward;
 mod ftp;
 mod gateway;
+mod hairpin;
 mod heal;
 mod health;
 mod interop;

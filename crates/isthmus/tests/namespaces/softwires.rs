@@ -155,7 +155,7 @@ mod opens_in_bpf {
 mod strangers_flood {
     use isthmus_lab::subjects::provider;
 
-    use super::floods::{AS_THEY_ARE, CUT, with_errors, with_fragments};
+    use super::floods::{AS_THEY_ARE, CUT, with_errors, with_forged_softwires, with_fragments};
 
     #[test]
     fn a_map_e_border_with_fragments_in_xdp() {
@@ -195,6 +195,16 @@ mod strangers_flood {
     #[test]
     fn an_aftr_with_errors_in_tc() {
         with_errors(&provider::DS_LITE, "tc");
+    }
+
+    #[test]
+    fn an_aftr_with_forged_softwires_in_xdp() {
+        with_forged_softwires(&provider::DS_LITE, "xdp");
+    }
+
+    #[test]
+    fn a_map_e_border_with_forged_softwires_in_tc() {
+        with_forged_softwires(&provider::MAP_E, "tc");
     }
 }
 

@@ -118,8 +118,9 @@ fn main() -> ExitCode {
 }
 
 /// More that is to hold of an engine in the kernel.
-fn in_the_kernel(engine: &'static str, cases: &[Arc<Case>]) -> [Trial; 3] {
+fn in_the_kernel(engine: &'static str, cases: &[Arc<Case>]) -> [Trial; 4] {
     let (case, errors, fragments) = (Arc::clone(&cases[0]), cases.to_vec(), cases.to_vec());
+    let hairpins = cases.to_vec();
     [
         Trial::test(format!("{engine}::by-command"), move || {
             run::command_does_the_same(&case, engine).map_err(Failed::from)
@@ -131,6 +132,10 @@ fn in_the_kernel(engine: &'static str, cases: &[Arc<Case>]) -> [Trial; 3] {
         Trial::test(
             format!("{engine}::fragments-without-the-slow-path"),
             move || programs::fragments(&fragments, engine).map_err(Failed::from),
+        ),
+        Trial::test(
+            format!("{engine}::hairpins-without-the-slow-path"),
+            move || programs::hairpins(&hairpins, engine).map_err(Failed::from),
         ),
     ]
 }

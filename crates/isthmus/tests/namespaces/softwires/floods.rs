@@ -36,7 +36,7 @@ const FAILED: usize = 6;
 /// The packets of others in a second.
 const RATE: u32 = 100_000;
 /// The counters of packets that the border stops.
-const STOPPED: [&str; 2] = ["slow-path-share", "icmp-inner"];
+const STOPPED: [&str; 3] = ["slow-path-share", "icmp-inner", "tunnel-source"];
 /// An address that no customer has (RFC 2544 appendix C.2.2).
 const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 
@@ -47,16 +47,33 @@ pub(super) fn with_fragments(row: &Mechanism, engine: &str, mtu: u32) {
     let Some(customer) = Customer::new(row, engine, mtu) else {
         return;
     };
-    let (client, server) = (&customer.client, &customer.server);
-    let seen = (customer.address, customer.port);
     let to = customer.address;
     // Each the last of a datagram of its own.
     let packets = move |number| lonely_fragment(2 * number + 1, to);
-    customer.holds(&customer.net.server, packets, || {
-        server.send_to(&[7; LONG], seen).unwrap();
-        client.recv(&mut [0; LONG]).ok() == Some(LONG)
-    });
+    customer.gets_long_datagrams(&customer.net.server, packets);
     customer.stop();
+}
+
+/// Nor do packets for the customer's address and port in softwires of which nobody knows the other end: a border that took them
+/// for those of its other customers would have them turn back.
+pub(super) fn with_forged_softwires(row: &Mechanism, engine: &str) {
+    let Some(customer) = Customer::new(row, engine, CUT) else {
+        return;
+    };
+    let to = (customer.address, customer.port);
+    customer.gets_long_datagrams(&customer.net.core, move |number| forged(number, to));
+    customer.stop();
+}
+
+/// A datagram to a customer in the softwire of this number, which does not exist: each has a network of its own.
+fn forged(number: u64, (address, port): (Ipv4Addr, u16)) -> Vec<u8> {
+    let stranger = Ipv6Addr::from_bits(STRANGERS.to_bits() | u128::from(number as u32) << 64);
+    let inner = datagram(
+        Ends::V4(OF_THE_AFTR.address, address),
+        (PORT, port),
+        &[0; 18],
+    );
+    Ends::V6(stranger, BORDER).carry(IPV4, &inner, 0)
 }
 
 /// ICMP errors about packets that nobody sent take nothing from those about the packets of a customer.
@@ -103,6 +120,8 @@ pub(super) const OF_THE_LWAFTR: Neighbour = Neighbour {
     b4: Ipv6Addr::new(0x2001, 0xdb8, 0x13, 0, 0, 0, 0, 1),
     address: Ipv4Addr::new(192, 0, 2, 18),
 };
+/// The networks of strangers.
+const STRANGERS: Ipv6Addr = Ipv6Addr::new(0x3fff, 0xbad, 0, 0, 0, 0, 0, 1);
 /// The border's end of every softwire.
 const BORDER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 1);
 
@@ -164,6 +183,20 @@ impl<'a> Customer<'a> {
             address: *seen.ip(),
             port: seen.port(),
         })
+    }
+
+    /// While a node sends these packets, datagrams of the server's get to the customer, which user space cuts where the server's
+    /// link takes [`CUT`] octets.
+    fn gets_long_datagrams(
+        &self,
+        node: &Namespace,
+        packets: impl Fn(u64) -> Vec<u8> + Send + Sync + 'static,
+    ) {
+        let seen = (self.address, self.port);
+        self.holds(node, packets, || {
+            self.server.send_to(&[7; LONG], seen).unwrap();
+            self.client.recv(&mut [0; LONG]).ok() == Some(LONG)
+        });
     }
 
     /// While a node sends these packets, the customer hears that a port of the server is closed whenever it asks there.

@@ -11,8 +11,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use serde_json::Value;
 
 use self::instances::{
-    AFTR, B4, CLAT, FOUR_IN_SIX, LWAFTR, LWB4, MAP_E_BR, MAP_E_CE, MAP_T_BR, MAP_T_CE, NAT44,
-    ROOMY_CLAT, SIX_IN_FOUR, SIX_RD_BR, SIX_RD_CE, SIX_TO_FOUR, SOFTWIRES, psid, softwire,
+    AFTR, B4, CLAT, FOUR_IN_SIX, LWAFTR, LWB4, MAP_E_BR, MAP_E_CE, MAP_E_HUB, MAP_T_BR, MAP_T_CE,
+    MAP_T_HUB, NAT44, ROOMY_CLAT, SIX_IN_FOUR, SIX_RD_BR, SIX_RD_CE, SIX_TO_FOUR, SOFTWIRES, psid,
+    softwire,
 };
 use super::packets::{OPENED, after};
 use crate::{
@@ -94,7 +95,7 @@ impl Crossing {
 
 /// All crossings.
 #[rustfmt::skip]
-pub(super) static CROSSINGS: [Crossing; 30] = [
+pub(super) static CROSSINGS: [Crossing; 32] = [
     crossing("6in4-encap-xdp", 3.0, &SIX_IN_FOUR, Six,
         Of(|n| out(V6(HOST6, BEHIND_V4), n)), Form::SixInFour),
     crossing("6in4-decap-xdp", 3.0, &SIX_IN_FOUR, Four,
@@ -128,6 +129,9 @@ pub(super) static CROSSINGS: [Crossing; 30] = [
     crossing("map-e-br-decap-xdp", 2.5, &MAP_E_BR, Six,
         Of(|n| Packet::new(V4(ce_v4(n), HOST4), (ce_port(n), PORT))
             .within(V6(ce_v6(n), BR))), Form::V4),
+    crossing("map-e-br-hairpin-xdp", 2.0, &MAP_E_HUB, Four,
+        Of(|n| Packet::new(V4(ce_v4(n), ce_v4(n)), (psid(n) << 8 | 1, PORT)).within(V6(ce_v6(n), BR))),
+        Form::FourInSix),
     crossing("map-e-ce-encap-xdp", 2.0, &MAP_E_CE, Six, Of(host), Form::FourInSix),
     crossing("map-e-ce-decap-xdp", 2.0, &MAP_E_CE, Four,
         Answers(|outside| through(MAP_CE, outside), host, Form::FourInSix), Form::V4),
@@ -136,6 +140,9 @@ pub(super) static CROSSINGS: [Crossing; 30] = [
     crossing("map-t-br-6to4-xdp", 2.5, &MAP_T_BR, Six,
         Of(|n| Packet::new(V6(ce_v6(n), plan::embed(HOST4)), (ce_port(n), PORT))),
         Form::V4),
+    crossing("map-t-br-hairpin-xdp", 2.0, &MAP_T_HUB, Four,
+        Of(|n| Packet::new(V6(ce_v6(n), plan::embed(ce_v4(n))), (psid(n) << 8 | 1, PORT))),
+        Form::V6),
     crossing("map-t-ce-4to6-xdp", 2.0, &MAP_T_CE, Six, Of(host), Form::V6),
     crossing("map-t-ce-6to4-xdp", 2.0, &MAP_T_CE, Four,
         Answers(|(_, port)| back(V6(EMBEDDED, MAP_CE), port), host, Form::V6), Form::V4),

@@ -144,6 +144,9 @@ aftr = "2001:db8:7::1""#,
 
 /// The rule of a BR: 256 CEs share an address.
 const RULE: &str = r#"rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 16 }]"#;
+/// The rule of a BR through which CEs reach each other. The port of the generator belongs to the first of those with an address.
+const HUB_RULE: &str =
+    r#"rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 16, psid-offset = 0 }]"#;
 /// The rule of a CE and its BR: only 16 CEs share an address, so that there are ports for all flows.
 const CE_RULE: &str =
     r#"rules = [{ v6 = "2001:db8:5::/48", v4 = "203.0.113.0/24", ea-bits = 12 }]"#;
@@ -157,6 +160,17 @@ pub(in crate::experiments::bench) static MAP_E_BR: Instance = Instance::new(
 role = "br"
 local = "2001:db8:8::1""#,
         RULE,
+        OWN_OF_LINK,
+    ],
+);
+
+pub(in crate::experiments::bench) static MAP_E_HUB: Instance = Instance::new(
+    "MAP-E BR between CEs",
+    &[
+        r#"mechanism = "map-e"
+role = "br"
+local = "2001:db8:8::1""#,
+        HUB_RULE,
         OWN_OF_LINK,
     ],
 );
@@ -192,6 +206,18 @@ pub(in crate::experiments::bench) static MAP_T_BR: Instance = Instance::new(
 role = "br"
 prefix = "2001:db8:64::/96""#,
         RULE,
+        OWN_OF_LINK,
+        ICMP_SOURCE,
+    ],
+);
+
+pub(in crate::experiments::bench) static MAP_T_HUB: Instance = Instance::new(
+    "MAP-T BR between CEs",
+    &[
+        r#"mechanism = "map-t"
+role = "br"
+prefix = "2001:db8:64::/96""#,
+        HUB_RULE,
         OWN_OF_LINK,
         ICMP_SOURCE,
     ],
