@@ -33,6 +33,11 @@ enum Way {
 }
 
 impl Side {
+    /// Whether a host has this address.
+    pub(super) fn has(&self, address: Ipv4Addr) -> bool {
+        self.hosts.iter().any(|(host, _)| *host == address)
+    }
+
     /// The flow from a host to a server.
     pub(super) fn flow(&self, host: u8, server: Ipv4Addr, ports: (u16, u16)) -> Flow {
         let (v4, v6) = self.hosts[usize::from(host) % self.hosts.len()];

@@ -8,6 +8,9 @@ use super::operation::{Content, Look, Operation, Order, Who};
 use super::packet::{self, Ends, Flow, Header, ICMP, ICMPV6, IPV4, TCP, UDP};
 use super::scenario::{SERVERS, SERVICES, Scenario};
 
+/// How often an inside host sends to another one: a program takes no more than the packets of two sessions that are there.
+const TURNS: usize = 3;
+
 /// Everybody on both sides of a gateway.
 pub(super) struct Sender<'s> {
     scenario: &'s Scenario,
@@ -74,10 +77,10 @@ impl<'s> Sender<'s> {
                 seen,
                 look,
             } => {
-                let (seen, protocol) = Flow::of(one_of(&self.seen, seen)?)?;
-                let ports = (self.port(ports.0), seen.ports.0);
-                let to = v4_source(&seen)?;
-                fragments(&inside.flow(*host, to, ports), of_protocol(*look, protocol))
+                let outside = self.seen_outside();
+                let (to, port, protocol) = *outside.get(seen.index(outside.len().max(1)))?;
+                let flow = inside.flow(*host, to, (self.port(ports.0), port));
+                vec![fragments(&flow, of_protocol(*look, protocol)); TURNS].concat()
             }
             Operation::Error {
                 seen,
@@ -105,6 +108,17 @@ impl<'s> Sender<'s> {
         })
     }
 
+    /// Where inside hosts can be reached, with the protocol, by the packets that went out.
+    fn seen_outside(&self) -> Vec<(Ipv4Addr, u16, u8)> {
+        let flows = self.seen.iter().filter_map(|packet| Flow::of(packet));
+        let sources = flows.filter_map(|(flow, protocol)| match (flow.softwire, flow.ends) {
+            (None, Ends::V4(source, _)) => Some((source, flow.ports.0, protocol)),
+            _ => None,
+        });
+        let ours = |source: &Ipv4Addr| self.scenario.outside.has(*source);
+        sources.filter(|(source, ..)| ours(source)).collect()
+    }
+
     fn port(&self, number: u8) -> u16 {
         self.scenario.ports[usize::from(number)]
     }
@@ -115,13 +129,6 @@ fn one_of<'a>(packets: &'a [Vec<u8>], which: &Index) -> Option<&'a Vec<u8>> {
 }
 
 /// Where the sender of a packet is reached from inside, if it was seen on the outside of a gateway.
-fn v4_source(flow: &Flow) -> Option<Ipv4Addr> {
-    match flow.ends {
-        Ends::V4(source, _) => Some(source),
-        Ends::V6(..) => None,
-    }
-}
-
 fn damaged(packet: &[u8], changes: &[(Index, u8)], fixed: bool) -> Vec<u8> {
     let mut packet = packet.to_vec();
     for (at, octet) in changes {
