@@ -42,7 +42,7 @@ impl<M: Translator + Member> Cross<M> for Translation {
 
 /// Translates a packet back, which was sent to `from`, if it was meant for another host behind this gateway (RFC 6146
 /// section 3.8, RFC 7757 section 4.2.2). That may be a host of another instance, or this machine. A part of an engine
-/// that takes hairpins has done both halves at once ([`six_to_six`](crate::translate::six_to_six)), and any other has refused such a
+/// that takes hairpins has done both halves at once (`translate::six_to_six`), and any other has refused such a
 /// packet before it changed it.
 fn hairpin<M: Translator + Member, P: Packet, H: Host, I: Instances + ?Sized>(
     owner: &Owner<'_, M, I>,
