@@ -211,7 +211,9 @@ mod strangers_flood {
 mod a_neighbour_floods {
     use isthmus_lab::subjects::provider;
 
-    use super::floods::{OF_THE_AFTR, OF_THE_LWAFTR, with_errors_of_a_neighbour};
+    use super::floods::{
+        OF_THE_AFTR, OF_THE_LWAFTR, with_errors_of_a_neighbour, with_hairpins_of_a_neighbour,
+    };
 
     #[test]
     fn an_aftr_with_errors_in_xdp() {
@@ -221,6 +223,16 @@ mod a_neighbour_floods {
     #[test]
     fn an_lwaftr_with_errors_in_tc() {
         with_errors_of_a_neighbour(&provider::LW4O6, "tc", OF_THE_LWAFTR);
+    }
+
+    #[test]
+    fn an_aftr_with_hairpins_to_nobody_in_xdp() {
+        with_hairpins_of_a_neighbour(&provider::DS_LITE, "xdp", OF_THE_AFTR);
+    }
+
+    #[test]
+    fn an_aftr_with_hairpins_to_nobody_in_tc() {
+        with_hairpins_of_a_neighbour(&provider::DS_LITE, "tc", OF_THE_AFTR);
     }
 }
 

@@ -60,20 +60,14 @@ pub(super) fn with_forged_softwires(row: &Mechanism, engine: &str) {
     let Some(customer) = Customer::new(row, engine, CUT) else {
         return;
     };
-    let to = (customer.address, customer.port);
-    customer.gets_long_datagrams(&customer.net.core, move |number| forged(number, to));
+    let (to, port) = (customer.address, customer.port);
+    customer.gets_long_datagrams(&customer.net.core, move |number| {
+        // Each has a network of its own.
+        let b4 = Ipv6Addr::from_bits(STRANGERS.to_bits() | u128::from(number as u32) << 64);
+        let nobody = Neighbour { b4, ..OF_THE_AFTR };
+        nobody.datagram_to(to, port)
+    });
     customer.stop();
-}
-
-/// A datagram to a customer in the softwire of this number, which does not exist: each has a network of its own.
-fn forged(number: u64, (address, port): (Ipv4Addr, u16)) -> Vec<u8> {
-    let stranger = Ipv6Addr::from_bits(STRANGERS.to_bits() | u128::from(number as u32) << 64);
-    let inner = datagram(
-        Ends::V4(OF_THE_AFTR.address, address),
-        (PORT, port),
-        &[0; 18],
-    );
-    Ends::V6(stranger, BORDER).carry(IPV4, &inner, 0)
 }
 
 /// ICMP errors about packets that nobody sent take nothing from those about the packets of a customer.
@@ -98,6 +92,22 @@ pub(super) fn with_errors_of_a_neighbour(row: &Mechanism, engine: &str, neighbou
     let port = customer.port;
     let packets = move |number| neighbour.error_about(server, port, number);
     customer.is_told_of_errors(&customer.net.core, packets);
+    customer.stop();
+}
+
+/// Nor do packets of a neighbour to ports of the pool that nobody has, which would turn back: user space looks for sessions of all of
+/// them.
+pub(super) fn with_hairpins_of_a_neighbour(row: &Mechanism, engine: &str, neighbour: Neighbour) {
+    let Some(customer) = Customer::new(row, engine, CUT) else {
+        return;
+    };
+    let (pool, own) = (customer.address, customer.port);
+    customer.gets_long_datagrams(&customer.net.core, move |number| {
+        let port = number as u16;
+        // Not to the customer, who would have to take them.
+        let to = if port == own { port ^ 1 } else { port };
+        neighbour.datagram_to(pool, to)
+    });
     customer.stop();
 }
 
@@ -126,6 +136,12 @@ const STRANGERS: Ipv6Addr = Ipv6Addr::new(0x3fff, 0xbad, 0, 0, 0, 0, 0, 1);
 const BORDER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 1);
 
 impl Neighbour {
+    /// A datagram within the softwire.
+    fn datagram_to(self, to: Ipv4Addr, port: u16) -> Vec<u8> {
+        let inner = datagram(Ends::V4(self.address, to), (PORT, port), &[0; 18]);
+        Ends::V6(self.b4, BORDER).carry(IPV4, &inner, 0)
+    }
+
     /// An error to a server, within the softwire, about a datagram from there to this port of the neighbour's address.
     fn error_about(self, server: Ipv4Addr, port: u16, number: u64) -> Vec<u8> {
         let ports = (number as u16, port);
