@@ -3,7 +3,7 @@
 
 use super::machine;
 use crate::host::Host;
-use crate::mechanism::passage::{Hairpin, Passage};
+use crate::mechanism::passage::{Passage, Turn};
 use crate::packet::Packet;
 use crate::policy::Policy;
 use crate::translate::four_to_four;
@@ -21,8 +21,8 @@ pub(super) fn within_v4<P: Packet, H: Host, O: Passage, I: Passage>(
     header: ipv4::Header,
     tos: u8,
 ) -> Result<Verdict, Refusal> {
-    let hairpin = Hairpin { out, into };
-    let turned = four_to_four::translate(packet, host, policy, &hairpin, header, tos);
+    let turn = Turn { out, into };
+    let turned = four_to_four::translate(packet, host, policy, &turn, header, tos);
     // A part of an engine leaves what it refuses to the others.
     if P::ABILITIES.all() && machine::gets(host, header.destination(), &turned) {
         return four_to_four::translate(packet, host, policy, out, header, tos);

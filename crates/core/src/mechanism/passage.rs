@@ -86,7 +86,7 @@ pub trait Passage {
         Ok(())
     }
 
-    /// Whether a packet with this tuple, which a [`Hairpin`] takes, goes back after this passage.
+    /// Whether a packet with this tuple, which a [`Turn`] takes, goes back after this passage.
     #[inline(always)]
     fn turns(&self, _tuple: &Tuple<V4>) -> bool {
         true
@@ -113,14 +113,14 @@ pub trait Passage {
 
 /// Out and in again at once: the passage of a packet from one inside host to another (RFC 4787 section 6).
 #[derive(Debug)]
-pub struct Hairpin<'a, O, I> {
+pub struct Turn<'a, O, I> {
     /// The first half.
     pub out: &'a O,
     /// The second half.
     pub into: &'a I,
 }
 
-impl<O: Passage, I: Passage> Passage for Hairpin<'_, O, I> {
+impl<O: Passage, I: Passage> Passage for Turn<'_, O, I> {
     const COUNTER: Counter = O::COUNTER;
 
     #[inline(always)]

@@ -42,7 +42,7 @@ pub(super) fn turn<P: Packet, H: Host, M: Translator>(
     let header = ipv4::Header::from(fields);
     let ends = (new.source, new.destination);
     let out = headers_v6::headers(policy, &header, ends, transport.length);
-    // What user space knows when it has done one half.
+    // User space knows no more of the link than this when it decides in the first half.
     let link = headers_v6::link_mtu(host, policy, &out.fields)?.min(policy.ipv6_mtu);
     let split = check_size(packet, link, policy, &header, &out, transport)?;
     stateful::carried_out(host, mechanism.counting_nat(), transport, between);
