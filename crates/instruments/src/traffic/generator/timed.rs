@@ -167,12 +167,9 @@ impl Leg {
     /// Returns the most runs of the program that this many frames need, if a run takes at least this many
     /// nanoseconds.
     fn runs(&self, frames: u64, least: f64) -> f64 {
-        if self.rate.is_finite() {
-            frames as f64 / self.rate * 1e9 / least
-        } else {
-            // At full pace every run sends a frame.
-            frames as f64
-        }
+        // A run sends one frame at most. At full pace, and at rates that nothing reaches, every run does.
+        let frames = frames as f64;
+        frames.max(frames / self.rate * 1e9 / least)
     }
 }
 

@@ -155,6 +155,8 @@ fn from_one_rate_to_the_next_there_is_no_pause() {
         let mut generator = Generator::new(network.host6()?, HOST_INTERFACE, stream, 0)?;
         let leg = |rate, frames| Leg { rate, frames };
         let legs = [leg(10_000.0, 10_000), leg(5000.0, 500), leg(20_000.0, 100)];
+        // A hundredth of the time that the first rate takes, at best: the machine may have other work now and then.
+        let is_none = |pauses: &[u64]| pauses.iter().any(|pause| *pause < 10_000_000);
         let mut pauses = Vec::new();
         for _ in 0..10 {
             let first = generator.next_number()?;
@@ -168,9 +170,11 @@ fn from_one_rate_to_the_next_there_is_no_pause() {
             );
             let pause = sent.windows(2).map(|two| two[1].begun - two[0].ended).max();
             pauses.push(pause.unwrap());
+            if is_none(&pauses) {
+                break;
+            }
         }
-        // A hundredth of the time that the first rate takes.
-        assert!(pauses.iter().any(|pause| *pause < 10_000_000), "{pauses:?}");
+        assert!(is_none(&pauses), "{pauses:?}");
         Ok(())
     });
 }
