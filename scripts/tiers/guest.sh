@@ -57,9 +57,7 @@ guest_tests() { # LINE...
     done
     # The path of the vectors goes through the folder of the crate.
     local manifest="$root/crates/isthmus/Cargo.toml"
-    object=crates/bpf/isthmus.bpf.o
-    [ -z "$foreign" ] || object=crates/bpf/isthmus-weakly-ordered.bpf.o
-    for object in "$object" crates/lab/bpf/*.bpf.o; do
+    for object in crates/lab/bpf/*.bpf.o; do
         files+=(--file "$object")
     done
     for line in "$@"; do
@@ -70,4 +68,29 @@ guest_tests() { # LINE...
         --file "$root/vectors:$root/vectors" --file "$manifest:$manifest" \
         "${options[@]}" -- sh -c "$script exit \$failed" | tee "$output" || status=$?
     count_tests "$status" "$output"
+}
+
+# Counts the instructions of packets, and records a test for each row of bench/exact.json.
+exact_tests() { # ARGUMENT OF `isthmus lab exact`...
+    local program counted status=0
+    # Cargo builds the programs for the tests, and with the features that these ask for.
+    test_executable namespaces >/dev/null
+    program="$(target_dir)/debug/isthmus"
+    counted="$(target_dir)/exact"
+    # The count does not depend on how busy this machine is, so others go first.
+    nice -n 19 tests/guest/run --exact --memory 4G --timeout 3000 --program "$program" --program "$program-lab" \
+        --file bench/exact.json --fetch "/root/counted:$counted" -- \
+        sh -c 'mkdir counted && isthmus-lab exact --against /guest/exact.json --output counted/exact.json "$@"' sh "$@" |
+        tee "$output" || status=$?
+    awk -v status="$status" -v counted="$counted/exact.json" '
+        $3 == "ok:" { passed++ }
+        $3 == "differs:" || $3 == "not" {
+            print "failed 1", $0 "; explain it in the commit that puts", counted, "in place of bench/exact.json"
+            failed++
+        }
+        $2 == "no" && $3 == "count:" { print "failed 1", $0; failed++ }
+        END {
+            if (passed > 0) print "passed", passed, "rows"
+            if (passed + failed == 0 || (status != 0 && status != 2)) print "failed 1 the count ended with status", status
+        }' "$output" >>"$RESULTS"
 }
