@@ -1,10 +1,12 @@
 //! Access to the maps of the programs. `isthmus-abi` defines their contents.
 
+use std::iter;
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::atomic::{Ordering, fence};
 
 use aya::Ebpf;
-use aya::maps::{Array, Map, PerCpuArray};
+use aya::maps::{Array, Map};
 use aya::util::nr_cpus;
 use isthmus_abi::banks::{self, ACTIVE, Active, INSTANCES, InstanceWords};
 use isthmus_abi::clock::{CLOCK, Clock};
@@ -77,36 +79,33 @@ pub(super) fn set_clock(ebpf: &mut Ebpf, now: u64, seed: Option<u64>) -> Result<
     Ok(map.set(0, Plain(Clock { now, random }), 0)?)
 }
 
-/// Returns one counter, summed over owners and processors.
-pub(super) fn counter(ebpf: &Ebpf, counter: Counter) -> Result<u64, Error> {
-    let map: PerCpuArray<_, u64> = counts(ebpf)?.try_into()?;
-    let of_owner = |owner| {
-        let values = map.get(&place(owner, counter), 0)?;
-        Ok(values.iter().sum::<u64>())
-    };
-    Owner::all().map(of_owner).sum()
-}
-
-/// Returns all counters, summed over the processors. One call reads them all: they are a thousand.
-pub(super) fn counters(ebpf: &Ebpf) -> Result<Vec<(Owner, Snapshot)>, Error> {
+/// Returns the counters of the gateway and of so many instances, summed over the processors. A call reads those of all
+/// instances: they are a thousand.
+pub(super) fn counters(ebpf: &Ebpf, instances: u32) -> Result<Vec<(Owner, Snapshot)>, Error> {
     let Map::PerCpuArray(map) = counts(ebpf)? else {
         return Err(Error::Missing(COUNTS));
     };
     let processors = nr_cpus().map_err(|(_, error)| error)?;
-    let words = sys::bpf::words_of_array(map.fd().as_fd(), counts::ENTRIES, processors)?;
+    let read = |rows: Range<u32>| sys::bpf::words_of_array(map.fd().as_fd(), rows, processors);
+    let mut words = read(counts::OF_GATEWAY..counts::ENTRIES)?;
+    words.extend(read(0..counts::of_instance(instances))?);
     let sums: Vec<u64> = words
         .chunks(processors)
         .map(|words| words.iter().sum())
         .collect();
-    let row = |owner| {
+    let owners = iter::once(Owner::Gateway).chain((0..instances).map(Owner::Instance));
+    let row = |(owner, sums): (Owner, &[u64])| {
         let mut snapshot = Snapshot::default();
         for counter in Counter::ALL {
-            let sum = sums.get(place(owner, *counter) as usize);
+            let sum = sums.get(counts::place(0, *counter) as usize);
             snapshot.set(*counter, sum.copied().unwrap_or_default());
         }
         (owner, snapshot)
     };
-    Ok(Owner::all().map(row).collect())
+    Ok(owners
+        .zip(sums.chunks(counts::ROW as usize))
+        .map(row)
+        .collect())
 }
 
 fn counts(ebpf: &Ebpf) -> Result<&Map, Error> {
@@ -119,9 +118,4 @@ pub(super) fn row(owner: Owner) -> u32 {
         Owner::Instance(index) => counts::of_instance(index),
         Owner::Gateway => counts::OF_GATEWAY,
     }
-}
-
-/// Returns the place of a counter of an owner.
-fn place(owner: Owner, counter: Counter) -> u32 {
-    counts::place(row(owner), counter)
 }

@@ -40,6 +40,7 @@ use isthmus_abi::programs::{Mechanisms, Slot};
 use isthmus_abi::routes::{EPOCH, RANGES};
 use isthmus_core::config::Instance;
 use isthmus_core::mechanism::Mechanism as _;
+use isthmus_core::mechanism::instances::MOST_INSTANCES;
 use isthmus_core::slow::shares::{self, Shares};
 use isthmus_core::table::Seed;
 
@@ -423,7 +424,7 @@ impl Programs {
     /// # Errors
     /// The counters cannot be read.
     pub fn counters(&self) -> Result<Vec<(Owner, Snapshot)>, Error> {
-        map::counters(&self.ebpf)
+        map::counters(&self.ebpf, MOST_INSTANCES)
     }
 
     /// Loads the programs that these instances need. If the programs are not loaded for a mechanism of theirs, all are

@@ -43,6 +43,8 @@ pub struct KernelTranslator {
     handed_on: u64,
     /// The counts of the programs before this run.
     before: Snapshot,
+    /// The number of instances, which are the owners of these counts.
+    instances: u32,
 }
 
 impl KernelTranslator {
@@ -91,13 +93,16 @@ impl KernelTranslator {
     ) -> Result<Self, Error> {
         programs.put(&ruleset)?;
         let state = programs.state(state_lines)?;
+        let instances = ruleset.instances().len() as u32;
+        let before = counted(&programs, instances)?;
         Ok(Self {
             hook,
             network,
             slow: UserTranslator::new(ruleset, state, seed),
             seed: Some(seed),
-            handed_on: map::counter(&programs.ebpf, Counter::SlowPath)?,
-            before: counted(&programs)?,
+            handed_on: before.get(Counter::SlowPath),
+            before,
+            instances,
             programs,
         })
     }
@@ -150,7 +155,7 @@ impl KernelTranslator {
         }
         // Without a route a translated packet also comes back, but changed. An unchanged packet has to take the slow
         // path, or is not ours. The counter tells which; reading it is the most expensive step here.
-        let handed_on = map::counter(&self.programs.ebpf, Counter::SlowPath)?;
+        let handed_on = counted(&self.programs, self.instances)?.get(Counter::SlowPath);
         if handed_on == self.handed_on {
             return Ok(Some(Vec::new()));
         }
@@ -159,10 +164,10 @@ impl KernelTranslator {
     }
 }
 
-/// Returns the counts of the programs since they were loaded, for all owners.
-fn counted(programs: &Programs) -> Result<Snapshot, Error> {
+/// Returns the counts of the programs since they were loaded, of the gateway and so many instances together.
+fn counted(programs: &Programs, instances: u32) -> Result<Snapshot, Error> {
     let mut total = Snapshot::default();
-    for (_, counted) in programs.counters()? {
+    for (_, counted) in map::counters(&programs.ebpf, instances)? {
         total += &counted;
     }
     Ok(total)
@@ -197,7 +202,7 @@ impl Translator for KernelTranslator {
     /// Returns the counts of both engines. The user-space engine counts the packets of the slow path.
     fn counters(&self) -> io::Result<Snapshot> {
         let mut total = self.slow.counters()?;
-        let counted = counted(&self.programs).map_err(io::Error::other)?;
+        let counted = counted(&self.programs, self.instances).map_err(io::Error::other)?;
         total += &counted.since(&self.before);
         Ok(total)
     }

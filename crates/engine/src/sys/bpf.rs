@@ -4,6 +4,7 @@ pub(crate) mod tracing;
 
 use std::ffi::{CStr, c_int};
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Commands, attachments, kinds and modes of `linux/bpf.h` and `linux/if_link.h`.
@@ -80,26 +81,31 @@ struct BatchAttributes {
     flags: [u64; 2],
 }
 
-/// Reads all `entries` of an array that has a word for each of the possible `processors`: the words of the first
+/// Reads `entries` of an array that has a word for each of the possible `processors`: the words of the first
 /// entry, then those of the next.
 pub(crate) fn words_of_array(
     map: BorrowedFd<'_>,
-    entries: u32,
+    entries: Range<u32>,
     processors: usize,
 ) -> io::Result<Vec<u64>> {
-    let mut keys = vec![0_u32; entries as usize];
-    let mut words = vec![0_u64; entries as usize * processors];
+    if entries.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut keys = vec![0_u32; entries.len()];
+    let mut words = vec![0_u64; entries.len() * processors];
     let mut reached = 0_u32;
+    let before = entries.start.checked_sub(1);
     let mut attributes = BatchAttributes {
+        after: before.as_ref().map_or(0, |key| &raw const *key as u64),
         reached: (&raw mut reached) as u64,
         keys: keys.as_mut_ptr() as u64,
         values: words.as_mut_ptr() as u64,
-        count: entries,
+        count: entries.len() as u32,
         map: map.as_raw_fd() as u32,
         ..BatchAttributes::default()
     };
     bpf(BPF_MAP_LOOKUP_BATCH, &mut attributes)?;
-    if attributes.count != entries {
+    if attributes.count as usize != entries.len() {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     Ok(words)
