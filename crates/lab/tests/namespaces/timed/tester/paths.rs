@@ -76,12 +76,15 @@ fn a_delay_does_not_depend_on_the_length_of_batches() {
         let mut batches = [f64::INFINITY; 2];
         let ratio = |[slow, fast]: [f64; 2]| fast / slow;
         let alike = |single| (0.9..=1.1).contains(&ratio(single));
-        for round in 1..=80 {
+        for round in 1..=200 {
             for (place, rate) in [490e3, 510e3].into_iter().enumerate() {
                 let trial = frames(rate, 20_000);
                 let median = |result| only(result).delay.unwrap().median;
                 single[place] = single[place].min(median(tester.time(&trial)?));
-                batches[place] = batches[place].min(median(tester.run(&trial)?));
+                // Their delays are far apart.
+                if round <= 10 {
+                    batches[place] = batches[place].min(median(tester.run(&trial)?));
+                }
             }
             if round >= 20 && alike(single) {
                 break;
