@@ -85,7 +85,7 @@ exact_tests() { # ARGUMENT OF `isthmus lab exact`...
     awk -v status="$status" -v counted="$counted/exact.json" '
         $3 == "ok:" { passed++ }
         $3 == "differs:" || $3 == "not" {
-            print "failed 1", $0 "; explain it in the commit that puts", counted, "in place of bench/exact.json"
+            print "failed 1", $0 "; explain it in the commit that changes the row of bench/exact.json to that of", counted
             failed++
         }
         $2 == "no" && $3 == "count:" { print "failed 1", $0; failed++ }
