@@ -1,6 +1,7 @@
 """The hosts and packets of the vectors of a stateful translator."""
 
 from packets import *
+from table import Step
 
 PREFIX = "2001:db8:64:ff9b::/96"
 #: IPv6 hosts: A and A2 are one subscriber, B and C are others.
@@ -43,3 +44,10 @@ def port(name, parity="even", low=1024, high=65535, differs=()):
 def identifier(name, differs=()):
     """An ICMP identifier that the translator allocates."""
     return Choice(name, differs=differs)
+
+
+def no_binding(dport, sport=53, at=None):
+    """A packet from a server to a port that nobody has; an error may be sent."""
+    lost = in4() / udp(sport, dport)
+    may = Output(error4(ICMP(type=3, code=0), in4() / udp(0, 0)).packet, [*OWN4, (20, 36)], optional=True)
+    return Step(lost, [may], {"no-binding": 1}, at)

@@ -82,24 +82,16 @@ vector("udp-refreshed-from-inside", NAT64,
        send(out6() / udp() / data(), out4() / udp(p) / data(), at=250),
        send(in4() / udp(53, p) / data(), in6() / udp(53, 40000) / data(), at=540))
 
-
-def gone(at, server=S, sport=53, dport=p, counter="no-binding"):
-    """A packet from outside to a binding that is gone; an error may be sent."""
-    lost = in4(server) / udp(sport, dport)
-    may = Output(error4(ICMP(type=3, code=0), ip4(server, OUT) / udp(0, 0)).packet, [*OWN4, (20, 36)], optional=True)
-    return Step(lost, [may], {counter: 1}, at)
-
-
 requirement("3.5.1", MUST, "When the timer expires the session is deleted, and with the last session a dynamic BIB entry.")
 vector("udp-gone-after-301-seconds", NAT64,
-       send(out6() / udp() / data(), out4() / udp(p) / data(), at=0), gone(301))
+       send(out6() / udp() / data(), out4() / udp(p) / data(), at=0), no_binding(p, at=301))
 requirement("3.5.1", MAY, "The lifetime is configurable.")
 TWO_MINUTES = nat64("nat64-udp-120", PREFIX, more="[instance.timers]\nudp = 120\n")
 vector("udp-120-seconds-alive", TWO_MINUTES,
        send(out6() / udp() / data(), out4() / udp(p) / data(), at=0),
        send(in4() / udp(53, p) / data(), in6() / udp(53, 40000) / data(), at=119))
 vector("udp-120-seconds-gone", TWO_MINUTES,
-       send(out6() / udp() / data(), out4() / udp(p) / data(), at=0), gone(121))
+       send(out6() / udp() / data(), out4() / udp(p) / data(), at=0), no_binding(p, at=121))
 requirement("3.5.1", MUST, "The lifetime is not below 2 minutes.")
 refused("udp-lifetime-below-2-minutes", nat64("nat64-udp-119", PREFIX, more="[instance.timers]\nudp = 119\n"), "udp")
 
@@ -165,7 +157,7 @@ vector("static-udp-outbound", STATIC, send(out6() / udp(53, 5000) / data(), out4
 vector("static-tcp-inbound", STATIC,
        send(in4() / tcp("S", 5000, 8080), in6() / tcp("S", 5000, 80)),
        send(out6() / tcp("SA", 80, 5000), out4() / tcp("SA", 8080, 5000)))
-vector("static-wrong-protocol", STATIC, gone(0, sport=5000, dport=8080))
+vector("static-wrong-protocol", STATIC, no_binding(8080, sport=5000, at=0))
 requirement("3.1", MUST, "They stay when their sessions are gone.")
 vector("static-survives", STATIC,
        send(in4() / udp(5000, 53) / data(), in6() / udp(5000, 53) / data(), at=0),

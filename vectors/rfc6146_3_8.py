@@ -66,5 +66,13 @@ NARROW = nat64("nat64-narrow", PREFIX, more='static = [ { protocol = "udp", insi
 NARROW = NARROW[0], "[link]\nipv6-mtu = 1400\n" + NARROW[1]
 big = ip6(A, mapped(OUT)) / udp(40000, 5353) / data(1401 - 48)
 vector("hairpin-too-big", NARROW, reply(big, error6(ICMPv6PacketTooBig(mtu=1400), big), "too-big"))
+requirement("3.3", MUST, "The session of the other host is found when the outgoing packet is there to turn back: one that does not fit keeps none alive.")
+beyond = ip6(A, mapped(OUT)) / udp(40000, q) / data(1401 - 48)
+told = error6(ICMPv6PacketTooBig(mtu=1400), beyond)
+# It quotes the port, and the checksum that goes with that.
+told.free += [(90, 2), (94, 2)]
+vector("hairpin-too-big-refreshes-one-half", NARROW, OUT_FROM_B, *TURNED,
+       reply(beyond, told, "too-big", at=200),
+       no_binding(q, at=310))
 requirement("5.4", MUST, "A binding cannot be made for a source inside the prefix, so that nothing loops.")
 vector("hairpin-loop-refused", NAT64, drop(ip6(mapped(OUT), mapped(S)) / udp(500, 500), "loop"))

@@ -113,7 +113,7 @@ macro_rules! programs {
             let context = Context::new(raw);
             let vlan = resume(&context);
             let (answer, searched) = stage::remember(&mut Device::new(&context));
-            finish(&context, settled(raw, answer, searched), vlan)
+            finish(&context, settled(raw, answer, searched, number(vlan)), vlan)
         }
 
         /// Makes a session for a packet, unless that came from where no inside host is.
@@ -121,12 +121,12 @@ macro_rules! programs {
         fn open_for(raw: *mut $raw, packets: Opens) -> $action {
             let context = Context::new(raw);
             let vlan = resume(&context);
-            if is_outside(&context, vlan) {
+            if is_outside(&context, number(vlan)) {
                 maps::count(Counter::NotInside);
                 return finish(&context, Device::DROP, vlan);
             }
             let (answer, searched) = stage::open(&mut Device::new(&context), packets);
-            finish(&context, settled(raw, answer, searched), vlan)
+            finish(&context, settled(raw, answer, searched, number(vlan)), vlan)
         }
 
         /// Finds the instance of a packet, and takes the packet across its mechanism.
@@ -144,14 +144,14 @@ macro_rules! programs {
                 search(raw, u32::from(matches!(family, Family::V6)), configured.number())
             };
             let answer = dispatch(raw, program, family, configured, searched, arrival.link);
-            finish(&context, settled(raw, answer, searched), arrival.vlan)
+            finish(&context, settled(raw, answer, searched, number(arrival.vlan)), arrival.vlan)
         }
 
-        /// The return code of an answer: user space may be given a packet, or not.
+        /// The return code of an answer for a packet with the VLAN of this [`number`]: user space may be given it, or not.
         #[inline(always)]
-        fn settled(raw: *mut $raw, answer: i32, searched: u64) -> i32 {
+        fn settled(raw: *mut $raw, answer: i32, searched: u64, vlan: u64) -> i32 {
             if stage::is_for_user_space(answer) {
-                hand_up(raw, answer, searched)
+                hand_up(raw, answer, searched, vlan)
             } else {
                 answer
             }
@@ -167,11 +167,22 @@ macro_rules! programs {
             owner::search(configured, family, &Device::new(&Context::new(raw)), quoted)
         }
 
-        /// The return code for a packet that user space takes, by the answer for it; see [`stage::hand_up`].
+        /// The return code for a packet with the VLAN of this [`number`] that user space takes, by the answer for it; see
+        /// [`stage::hand_up`].
         #[unsafe(export_name = concat!($hook, "_hand_up"))]
         #[inline(never)]
-        pub extern "C" fn hand_up(raw: *mut $raw, answer: i32, searched: u64) -> i32 {
-            stage::hand_up(&Device::new(&Context::new(raw)), answer, searched)
+        pub extern "C" fn hand_up(raw: *mut $raw, answer: i32, searched: u64, vlan: u64) -> i32 {
+            let context = &Context::new(raw);
+            stage::hand_up(&Device::new(context), answer, searched, |queue| forged(raw, vlan, queue))
+        }
+
+        /// Whether a packet with the VLAN of this [`number`] is in the queue of those that inside hosts send, and came from where
+        /// none is; 0: no. A global function: the verifier would go on once for each queue.
+        #[unsafe(export_name = concat!($hook, "_forged"))]
+        #[inline(never)]
+        pub extern "C" fn forged(raw: *mut $raw, vlan: u64, queue: u32) -> u32 {
+            let from_inside = queue == Queue::Inside as u32;
+            u32::from(from_inside && is_outside(&Context::new(raw), vlan))
         }
 
         /// The quoted protocol of an ICMPv4 message.

@@ -76,6 +76,15 @@ impl<S, E, L: LastSearch> Services<S, E, L> {
         }
     }
 
+    /// [`new`](Self::new), with the [`Kept`] at hand, for a program that needs it in any case and passes these services to
+    /// functions: the compiler would call another one to clear what is not known yet.
+    #[inline(always)]
+    pub(crate) fn prepared(egress: E) -> Self {
+        let services = Self::new(egress);
+        services.kept.set(maps::kept());
+        services
+    }
+
     #[inline(always)]
     fn kept(&self) -> Option<&'static Kept> {
         if self.kept.get().is_none() {

@@ -186,9 +186,15 @@ pub(crate) const fn is_for_user_space(answer: i32) -> bool {
 }
 
 /// The return code for a packet that user space takes, by the answer for it. Whoever sends more of them than user space
-/// can take loses what is too much here, and nobody else's packets wait for it.
+/// can take loses what is too much here, and nobody else's packets wait for it. A packet that only inside hosts send takes nothing
+/// from the host that it names if it came from where none is: `forged` tells by its queue, not 0.
 #[inline(always)]
-pub(crate) fn hand_up<D: Device>(device: &D, answer: i32, searched: u64) -> i32 {
+pub(crate) fn hand_up<D: Device>(
+    device: &D,
+    answer: i32,
+    searched: u64,
+    forged: impl FnOnce(u32) -> u32,
+) -> i32 {
     let configured = Configured::now();
     let found = owner::instance(&configured, searched);
     let (Some(found), Some(instance)) = (found, owner::index(searched)) else {
@@ -211,6 +217,10 @@ pub(crate) fn hand_up<D: Device>(device: &D, answer: i32, searched: u64) -> i32 
         maps::count_in(row, Counter::Truncated);
         return D::DROP;
     };
+    if forged(customer.queue as u32) != 0 && found.mechanism.nat().is_some() {
+        maps::count_in(row, Counter::NotInside);
+        return D::DROP;
+    }
     match answer {
         TOO_BIG => return ask_for_error::<D>(customer, instance, found.policy.icmp_errors),
         HELD => customer = customer.with_fragment(),
@@ -378,17 +388,17 @@ pub(crate) fn open<D: Device>(device: &mut D, packets: Opens) -> (i32, u64) {
     let configured = Configured::now();
     match packets {
         Opens::V4 => {
-            let mut services = Services::<BoundedInSet, _, ()>::new(NoRoute);
+            let mut services = Services::<BoundedInSet, _, ()>::prepared(NoRoute);
             let opened = gateway::open_v4(device, &mut services, &configured);
             opened_or_not::<D, _>(&mut services, opened)
         }
         Opens::V6 => {
-            let mut services = Services::<Bounded, _, ()>::new(NoRoute);
+            let mut services = Services::<Bounded, _, ()>::prepared(NoRoute);
             let opened = gateway::open_v6::<Nat64, _, _, _>(device, &mut services, &configured);
             opened_or_not::<D, _>(&mut services, opened)
         }
         Opens::Softwires => {
-            let mut services = Services::<Bounded, _, ()>::new(NoRoute);
+            let mut services = Services::<Bounded, _, ()>::prepared(NoRoute);
             let opened =
                 gateway::open_softwire::<Aftr, _, _, _>(device, &mut services, &configured);
             opened_or_not::<D, _>(&mut services, opened)

@@ -4,6 +4,7 @@ use aya_ebpf::bindings::{xdp_action, xdp_md};
 use aya_ebpf::helpers::bpf_redirect;
 use aya_ebpf::programs::XdpContext as Context;
 use isthmus_abi::banks::InstanceWords;
+use isthmus_core::customer::Queue;
 use isthmus_core::for_each_mechanism;
 use isthmus_core::gateway::Crosses;
 use isthmus_core::mechanism::{self, AnyMechanism, Mechanism as _, Opens, Stage};
@@ -66,13 +67,19 @@ fn resume(context: &Context) -> Vlan {
     Vlan(xdp_untag(context.ctx))
 }
 
-/// Whether a frame came in where no inside host is.
+/// A VLAN as global functions take it.
 #[inline(always)]
-fn is_outside(context: &Context, vlan: Vlan) -> bool {
-    xdp_is_outside(context.ctx, vlan.0) != 0
+const fn number(vlan: Vlan) -> u64 {
+    vlan.0
 }
 
-/// The same of the number in [`Vlan`]; 0: no. A global function: the verifier would go on once with a tag, and once without.
+/// Whether a frame came in where no inside host is; `vlan` is the [`number`] of its VLAN.
+#[inline(always)]
+fn is_outside(context: &Context, vlan: u64) -> bool {
+    xdp_is_outside(context.ctx, vlan) != 0
+}
+
+/// [`is_outside`]; 0: no. A global function: the verifier would go on once with a tag, and once without.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn xdp_is_outside(context: *mut xdp_md, vlan: u64) -> u32 {

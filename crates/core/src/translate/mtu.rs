@@ -1,9 +1,9 @@
 //! Whether a translated packet fits its link, and what to do if it does not (RFC 7915 sections 4.1, 5.1,
 //! 5.1.1).
 
+use crate::incoming::v6;
 use crate::packet::Packet;
 use crate::verdict::{Refusal, Slow, Split};
-use crate::wire::transport::Transport;
 use crate::wire::{ipv4, ipv6};
 
 /// The sizes of an IPv6 packet made from an IPv4 packet.
@@ -95,20 +95,18 @@ pub fn to_v4<P: Packet>(packet: &P, size: &ToV4) -> Result<Option<Split>, Refusa
     Err(Refusal::too_big::<P>(mtu))
 }
 
-/// Decides for a packet from IPv6 that turns back to IPv6: the second half of a hairpin cuts it, unless
-/// it sees Don't Fragment (RFC 7915 section 4.1).
+/// Decides for a packet from IPv6 that turns back to IPv6, by a link of 1280 bytes at least: the second half of a hairpin cuts
+/// it, unless it sees Don't Fragment, which a packet of more bytes has that is and was in no fragments (RFC 7915 sections 4.1 and
+/// 5.1).
 ///
 /// # Errors
 /// The sender gets an error.
 #[inline(always)]
-pub fn turning<P: Packet>(
-    packet: &P,
-    transport: &Transport,
-    link: u16,
-    dont_fragment: bool,
-) -> Result<(), Refusal> {
+pub fn turning<P: Packet>(packet: &P, incoming: &v6::Incoming, link: u16) -> Result<(), Refusal> {
+    let transport = &incoming.transport;
     let wire = wire_size(packet, ipv6::HEADER, transport.length, transport.header);
-    if dont_fragment && packet.reassembled().is_none() && wire > usize::from(link) {
+    let may_cut = incoming.fragment.is_present() || packet.reassembled().is_some();
+    if wire > usize::from(link) && !may_cut {
         return Err(Refusal::too_big::<P>(link));
     }
     Ok(())

@@ -64,6 +64,11 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     let new = mechanism.to_v4(host, Seen::outer(policy, &old, transport))?;
     let mapped = (&old, &new);
     let hairpin = turns::<P, _, _, _>(host, instances, mechanism, mapped)?;
+    if hairpin {
+        // It is the IPv6 link that takes the packet, and its sender that an error is for. A packet that is too big has no
+        // second half: it keeps no session of the other host alive.
+        mtu::turning(packet, &incoming, policy.ipv6_mtu)?;
+    }
     if P::ABILITIES.hairpins_only() {
         return six_to_six::turn(packet, host, mechanism, policy, &incoming, mapped, mss);
     }
@@ -72,10 +77,7 @@ pub fn translate<P: Packet, H: Host, I: Instances + ?Sized, M: Translator>(
     fields.ttl -= 1;
     let mut link = policy.ipv4_mtu;
     let mut split = None;
-    if hairpin {
-        // It is the IPv6 link that takes the packet, and its sender that an error is for.
-        mtu::turning(packet, transport, policy.ipv6_mtu, fields.dont_fragment)?;
-    } else {
+    if !hairpin {
         choose_identification(packet, host, &incoming, &mut fields);
         link = link_mtu(host, policy, &fields)?;
         split = check_size(packet, link, &incoming, &mut fields)?;

@@ -34,7 +34,7 @@ pub(super) fn turn<P: Packet, H: Host, M: Translator>(
 ) -> Result<Verdict, Refusal> {
     let transport = &incoming.transport;
     let between = &passage::between_halves(host, mapped);
-    // Both halves are mapped first: the verifier of BPF goes through the second once for each outcome of a check.
+    // The second half is mapped before all other checks: the verifier of BPF goes through it once for each outcome of one.
     let new = mechanism.turn_back(host, Seen::outer(policy, between, transport))?;
     let ends = (between.source, between.destination);
     let mut fields = headers_v4::headers(policy, incoming, ends, transport.length);
