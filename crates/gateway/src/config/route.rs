@@ -87,11 +87,15 @@ impl Document {
                 Mechanism::Nat64(nat64) => {
                     networks.push(overlap::of_rfc6052(&nat64.prefix).into());
                 }
-                Mechanism::Composed(composed) => {
-                    if let AnyMechanism::Aftr(aftr) = &composed.core {
+                Mechanism::Composed(composed) => match &composed.core {
+                    AnyMechanism::Aftr(aftr) => {
                         networks.push(IpAddr::V6(aftr.local.into()).into());
                     }
-                }
+                    AnyMechanism::NatPt(nat_pt) => {
+                        networks.push(overlap::of_rfc6052(&nat_pt.of_addresses.prefix).into());
+                    }
+                    _ => {}
+                },
                 Mechanism::Siit(_) | Mechanism::Nat44(_) => {}
             }
         }

@@ -47,6 +47,29 @@ fn examples_are_right() {
     }
 }
 
+/// What only inside hosts send: in an example of each mechanism that says whom it serves.
+#[test]
+fn packets_of_inside_hosts() {
+    for (example, expected) in [
+        ("nat64-basic", "64:ff9b::/96"),
+        ("nat-pt", "2001:db8:64::/96"),
+        ("ds-lite-aftr", "2001:db8:ffff::1/128"),
+        ("nat44", "192.168.0.0/16 64:ff9b::/96"),
+        ("siit-dc", ""),
+    ] {
+        let path = manifest("../../examples")
+            .join(example)
+            .with_extension("toml");
+        let document = config::load(&path).unwrap().document;
+        let networks: Vec<_> = document
+            .of_inside_hosts()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(networks.join(" "), expected, "{example}");
+    }
+}
+
 #[test]
 fn a_file_that_is_not_there() {
     let error = config::load(Path::new("/nowhere/edge.toml"))
