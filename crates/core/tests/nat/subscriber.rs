@@ -424,6 +424,29 @@ fn rfc7422_2_a_subscriber_has_no_more_than_its_block() {
     assert_eq!(nat.out(host(7, 9000), v4("192.0.2.1", 1), Udp), exhausted());
 }
 
+/// RFC 7422 section 2.1: which bits of an address number its subscriber depends on the lengths of both prefixes alone.
+#[test]
+fn subscribers_are_numbered_by_the_bits_between_both_prefixes() {
+    let pool = Pool::new(&[range("203.0.113.0", 1, 1000, 65_535)]).unwrap();
+    let ones = 0xdead_beef_0123_4567_89ab_cdef_0f1e_2d3c_u128;
+    for bits in 5..=128_u8 {
+        let (of_all, below) = (bits - 5, 128 - u32::from(bits));
+        let network = ones & !(u128::MAX >> of_all);
+        let rule = Deterministic::v6(Ipv6Addr::from(network).into(), of_all, bits, 1000);
+        for number in [0, 1, 30, 31] {
+            let subscriber = network | number << below;
+            let within = (1_u128 << below) - 1;
+            let address = Ipv6Addr::from(subscriber | ones & within);
+            let first = 1000 + 1000 * number as u16;
+            assert_eq!(
+                block_of(&rule, &pool, &inside(&address.to_string(), 7)),
+                Some((v4("203.0.113.0", 0).address, first)),
+                "{address}/{bits}"
+            );
+        }
+    }
+}
+
 /// RFC 7422 section 2.1, by hand: of the ports 1024 to 5499 whole blocks of 1000 are those from 2000, 3000 and 4000 on.
 #[test]
 fn ports_outside_whole_blocks_are_nobodys() {
