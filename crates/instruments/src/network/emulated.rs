@@ -14,6 +14,7 @@ use std::{
 use super::{
     cores::{self, GATEWAY_CPU},
     process::{self, Process},
+    sources,
     wire::Port,
 };
 use crate::{LabError, Result};
@@ -62,7 +63,7 @@ impl Emulated {
             "-c",
             &cores::cpu(GATEWAY_CPU).to_string(),
         ])
-        .arg(script()?)
+        .arg(sources::folder(RUN)?.join(RUN))
         .args(["--pace", &PACE.to_string(), "--timeout", LIFE]);
         for program in programs {
             run.arg("--program").arg(program);
@@ -102,18 +103,4 @@ impl Emulated {
 
 fn printed(log: &Path) -> String {
     fs::read_to_string(log).unwrap_or_default()
-}
-
-/// Returns the script of these sources that starts a machine.
-fn script() -> Result<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .join(RUN);
-    if path.exists() {
-        return Ok(path);
-    }
-    Err(LabError::Missing {
-        program: RUN.into(),
-        package: "none: it is in the folder of the sources".into(),
-    })
 }

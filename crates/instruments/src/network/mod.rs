@@ -3,6 +3,7 @@
 //! * [`machine`], [`cores`]: the machine under all this, and who runs on which core
 //! * [`leftovers`], [`sweep`]: names and files that tell whose they are, and the removal of what an interrupted lab left
 //! * [`process`], [`programs`], `threads`: commands and processes, programs in XDP, threads
+//! * [`sources`]: the folder of the sources
 //! * [`netns`], [`congestion`], [`place`]: namespaces, their congestion control, and the place of an interface
 //! * [`topology`], [`plan`]: the standard networks as data, and their addresses
 //! * [`wire`], [`random`]: links with Ethernet's line rates, and their chance
@@ -23,6 +24,7 @@ pub mod plan;
 pub mod process;
 pub mod programs;
 pub mod random;
+pub mod sources;
 pub mod sweep;
 pub mod threads;
 pub mod topology;

@@ -14,7 +14,10 @@ use std::{
 
 use isthmus_core::wire::resolution::{self, Mac};
 
-use crate::{Result, network::process};
+use crate::{
+    Result,
+    network::{process, sources},
+};
 
 /// An emulated processor on a busy machine is slow.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -47,7 +50,7 @@ const WHILE_OPEN: &str = "\"$@\" </dev/null & read -r _; kill -KILL $!; wait";
 /// There is no emulator, or the machine cannot be built.
 pub fn build() -> Result<PathBuf> {
     process::require("qemu-system-x86_64", "qemu-system-x86")?;
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = sources::folder("crates/bare/Cargo.toml")?;
     let folder = root.join("target/bare");
     let mut cargo = Command::new("cargo");
     cargo
