@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use crate::{LabError, Result};
 
-/// The folder of these sources, where this file of theirs is: the nearest above this program, or above the current folder. It is
-/// looked for, because a package has no path of whoever built it.
+/// The folder of these sources, where this file of theirs is: the nearest above this program, or above the crate that cargo runs.
+/// It is looked for, because a package has no path of whoever built it; not from the current folder, where others may have put
+/// something for root to run.
 ///
 /// # Errors
-/// There is none: the laboratory was installed without its sources.
+/// There is none: the laboratory was installed, or its `target` is not in the folder.
 pub fn folder(with: &str) -> Result<PathBuf> {
     let above = |path: PathBuf| {
         let mut folders = path.ancestors();
@@ -18,10 +19,11 @@ pub fn folder(with: &str) -> Result<PathBuf> {
     };
     let program = env::current_exe().ok().and_then(above);
     program
-        .or_else(|| env::current_dir().ok().and_then(above))
+        .or_else(|| env::var_os("CARGO_MANIFEST_DIR").and_then(|of_crate| above(of_crate.into())))
         .ok_or_else(|| LabError::Missing {
             program: with.into(),
-            package: "none: it is in the folder of the sources".into(),
+            package: "none: it is in the folder of the sources, and this program not below that"
+                .into(),
         })
 }
 
