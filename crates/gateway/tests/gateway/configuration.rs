@@ -47,7 +47,15 @@ fn examples_are_right() {
     }
 }
 
-/// What only inside hosts send: in an example of each mechanism that says whom it serves.
+/// The document of an example.
+fn document_of(example: &str) -> Document {
+    let path = manifest("../../examples")
+        .join(example)
+        .with_extension("toml");
+    config::load(&path).unwrap().document
+}
+
+/// Packets that only inside hosts send, in an example of each mechanism that says whom it serves.
 #[test]
 fn packets_of_inside_hosts() {
     for (example, expected) in [
@@ -57,10 +65,7 @@ fn packets_of_inside_hosts() {
         ("nat44", "192.168.0.0/16 64:ff9b::/96"),
         ("siit-dc", ""),
     ] {
-        let path = manifest("../../examples")
-            .join(example)
-            .with_extension("toml");
-        let document = config::load(&path).unwrap().document;
+        let document = document_of(example);
         let networks: Vec<_> = document
             .of_inside_hosts()
             .iter()
@@ -255,10 +260,7 @@ fn routes_lead_to_the_gateway_and_not_back() {
         ("siit-clat", "0.0.0.0/0 2001:db8:1:2::464/128"),
         ("ivi", "198.51.100.0/24 2001:db8:ff00::/40"),
     ] {
-        let path = manifest("../../examples")
-            .join(example)
-            .with_extension("toml");
-        let document = config::load(&path).unwrap().document;
+        let document = document_of(example);
         let routes: Vec<_> = document.routes().iter().map(ToString::to_string).collect();
         assert_eq!(routes.join(" "), expected, "{example}");
     }
