@@ -1,5 +1,5 @@
 //! Rules that refuse what only inside hosts may send, where it comes in over a link to the outside: packets to the
-//! prefix of a NAT64 or to an AFTR, and packets from the inside networks of a NAT within IPv4.
+//! prefix of a NAT64 or NAT-PT or to an AFTR, and packets from the inside networks of a NAT within IPv4.
 
 use std::collections::BTreeSet;
 
