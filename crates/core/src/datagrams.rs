@@ -251,7 +251,7 @@ fn store<M: Memory + ?Sized, D: Datagrams>(
     draft.write(0, &key.0);
     draft.write(PORTS, &[ports]);
     datagrams.made(memory);
-    table.publish(memory, draft, position, hash, expiry);
+    table.publish(memory, draft, position, expiry);
     Stored::Done
 }
 

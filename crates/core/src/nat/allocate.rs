@@ -5,7 +5,7 @@
 use crate::address::V4;
 use crate::address::port_set::PortSet;
 use crate::host::Effort;
-use crate::table::{Memory, Position, Slot, prf};
+use crate::table::{Memory, Position, Slot, prf_with_rest};
 use crate::time::Instant;
 use crate::word::Word;
 
@@ -83,10 +83,10 @@ fn brief<M: Memory + ?Sized, E: Effort>(
     if outcome.get().is_err() {
         subscriber::drop_use(memory, cfg, line, space.address, space.low);
     }
-    match outcome.get() {
-        Err(Cause::Exhausted) => Outcome::no(Cause::GaveUp),
-        _ => outcome,
+    if outcome.is(Cause::Exhausted) {
+        return Outcome::no(Cause::GaveUp);
     }
+    outcome
 }
 
 /// The range of ports in which [`brief`] looks, as a word; 0 if there is none. A use of a block is counted. In a
@@ -156,7 +156,7 @@ const fn anywhere(cfg: &NatConfig, paired: u32, inside: &[u64; 3]) -> u64 {
 /// not even of its own host, and all engines choose alike.
 #[inline(never)]
 fn unpredictable(cfg: &NatConfig, inside: &[u64; 3], now: Instant) -> u32 {
-    prf(&cfg.secret, &[inside[0], inside[1], inside[2], now.0]) as u32
+    prf_with_rest(&cfg.secret, inside, now.0) as u32
 }
 
 /// Number of the outside address that the subscriber of an inside endpoint is paired with.

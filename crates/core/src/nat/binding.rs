@@ -145,6 +145,20 @@ pub(super) fn claim<M: Memory + ?Sized>(
     Claim::Flow
 }
 
+/// The binding by which a packet from inside passes without a session, if it may be an answer; [`Cause::NoBinding`] if not.
+#[inline(never)]
+pub(super) fn answering<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    inside: &[u64; 3],
+) -> Outcome {
+    let present = present(memory, cfg, inside);
+    match claim(memory, cfg, present, 0) {
+        Claim::Answer => present,
+        Claim::Flow => Outcome::no(Cause::NoBinding),
+    }
+}
+
 /// Finds the binding of an inside endpoint, or makes it, and takes a reference to it. The result is its
 /// slot line.
 #[inline(always)]
@@ -154,11 +168,11 @@ pub(super) fn bind<H: Host, E: Effort>(
     inside: &[u64; 3],
 ) -> Outcome {
     let outcome = find_and_hold(host.state(), cfg, inside);
-    if !matches!(outcome.get(), Err(Cause::NoBinding)) {
+    if !outcome.is(Cause::NoBinding) {
         return outcome;
     }
     let outcome = make::<H, E>(host, cfg, inside);
-    if !matches!(outcome.get(), Err(Cause::Contention)) {
+    if !outcome.is(Cause::Contention) {
         return outcome;
     }
     // Somebody else makes the same binding at this moment, or has just done so.
@@ -218,13 +232,8 @@ fn write<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, inside: &[u64; 3]) -
         outcome = begin(memory, cfg, inside, subscriber);
         if let Ok(line) = outcome.get_line() {
             let position = cfg.layout.bindings.position_of(line);
-            outcome = allocate::<_, E>(memory, cfg, inside, now, position, subscriber);
-            if let Ok(outside) = outcome.get() {
-                outcome = finish(memory, cfg, inside, line, outside, now);
-            }
-            if outcome.get().is_err() {
-                cfg.layout.bindings.release(memory, position);
-            }
+            let outside = allocate::<_, E>(memory, cfg, inside, now, position, subscriber);
+            outcome = finish(memory, cfg, line, outside, now);
         }
         if outcome.get().is_err() {
             subscriber::drop_binding(memory, cfg, subscriber);
@@ -259,14 +268,14 @@ fn begin<M: Memory + ?Sized>(
     Outcome::line(bindings.line_of(position))
 }
 
-/// Makes the slot that was begun a binding with this outside endpoint. The result is its line.
+/// Makes the slot that was begun a binding with the outside endpoint that it got, or releases it, if it got none. The result is
+/// its line.
 #[inline(never)]
 fn finish<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
-    inside: &[u64; 3],
     line: u32,
-    outside: u64,
+    allocated: Outcome,
     now: Instant,
 ) -> Outcome {
     let bindings = &cfg.layout.bindings;
@@ -274,8 +283,12 @@ fn finish<M: Memory + ?Sized>(
     let Some(draft) = bindings.draft(memory, position) else {
         return Outcome::no(Cause::Full);
     };
+    let Ok(outside) = allocated.get() else {
+        bindings.release(memory, position);
+        return allocated;
+    };
     draft.write(OUTSIDE, &[outside, 0, now.0]);
-    bindings.publish(memory, draft, position, hash(&cfg.seed, inside), 1);
+    bindings.publish(memory, draft, position, 1);
     Outcome::line(line)
 }
 

@@ -1,6 +1,8 @@
 //! Deterministic port blocks (RFC 7422): the ports of a subscriber follow from the configuration, so
 //! nothing has to be logged.
 
+use core::num::NonZeroU32;
+
 use crate::address::{V4, V6};
 use crate::word::Word;
 
@@ -80,16 +82,18 @@ impl Deterministic {
     /// The address and first port of the block with this number.
     #[inline(always)]
     fn block(&self, pool: &Pool, number: u32) -> Option<(V4, u16)> {
+        // Once, and not in each round: the verifier of BPF looks at each of them.
+        let size = self.divisor()?;
         let mut rest = number;
         for range in pool.all() {
-            let (first, per_address) = self.blocks_in(range.low, range.high);
+            let (first, per_address) = blocks_in(size, range.low, range.high);
             let blocks = range.count.wrapping_mul(per_address);
             if rest < blocks {
                 let address = rest.checked_div(per_address)?;
                 let block = first + (rest - address * per_address);
                 return Some((
                     V4::from_number(range.first.wrapping_add(address)),
-                    (block * u32::from(self.size)) as u16,
+                    (block * size.get()) as u16,
                 ));
             }
             rest -= blocks;
@@ -101,11 +105,12 @@ impl Deterministic {
     /// `None` if it belongs to none. An IPv4 subscriber is in the last 32 bits.
     #[must_use]
     pub fn subscriber_of(&self, pool: &Pool, address: V4, port: u16) -> Option<V6> {
+        let size = self.divisor()?;
         let mut before = 0_u64;
         for range in pool.ranges() {
-            let (first, per_address) = self.blocks_in(range.low, range.high);
+            let (first, per_address) = blocks_in(size, range.low, range.high);
             let offset = address.number().wrapping_sub(range.first);
-            let block = u32::from(port) / u32::from(self.size);
+            let block = u32::from(port) / size;
             if offset < range.count && (first..first + per_address).contains(&block) {
                 let number =
                     before + u64::from(offset) * u64::from(per_address) + u64::from(block - first);
@@ -122,14 +127,19 @@ impl Deterministic {
         None
     }
 
-    /// Number of the first whole block in a range of ports, and how many there are.
+    /// Ports in a block, to divide by.
     #[inline(always)]
-    fn blocks_in(&self, low: u16, high: u16) -> (u32, u32) {
-        let size = u32::from(self.size);
-        let first = (u32::from(low) + size - 1).checked_div(size).unwrap_or(0);
-        let end = (u32::from(high) + 1).checked_div(size).unwrap_or(0);
-        (first, end.saturating_sub(first))
+    fn divisor(&self) -> Option<NonZeroU32> {
+        NonZeroU32::new(self.size.into())
     }
+}
+
+/// Number of the first whole block of this size in a range of ports, and how many there are.
+#[inline(always)]
+fn blocks_in(size: NonZeroU32, low: u16, high: u16) -> (u32, u32) {
+    let first = (u32::from(low) + (size.get() - 1)) / size;
+    let end = (u32::from(high) + 1) / size;
+    (first, end.saturating_sub(first))
 }
 
 /// The inside address as a number: IPv6, or IPv4 where there is no IPv6 address.

@@ -102,7 +102,7 @@ pub(super) fn place<M: Memory + ?Sized>(
         .reserve(memory, hash)
         .map_err(StaticError::from)
         .and_then(|position| {
-            let made = publish(memory, cfg, now, (binding, subscriber), hash, position);
+            let made = publish(memory, cfg, now, (binding, subscriber), position);
             if made.is_err() {
                 bindings.release(memory, position);
             }
@@ -119,7 +119,6 @@ fn publish<M: Memory + ?Sized>(
     cfg: &NatConfig,
     now: Instant,
     (binding, subscriber): (&StaticBinding, u32),
-    hash: u64,
     position: Position,
 ) -> Result<(), StaticError> {
     let bindings = &cfg.layout.bindings;
@@ -132,7 +131,7 @@ fn publish<M: Memory + ?Sized>(
     }
     draft.write(0, &binding.inside.words(binding.protocol));
     draft.write(SUBSCRIBER, &[u64::from(subscriber), outside, 0, now.0]);
-    bindings.publish(memory, draft, position, hash, STATIC);
+    bindings.publish(memory, draft, position, STATIC);
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use crate::time::Instant;
 use crate::verdict::{Refusal, Slow};
 
 use super::binding;
-use super::bound::{Claim, Counted};
+use super::bound::Counted;
 use super::config::{Filtering, NatConfig, UnsolicitedSyn};
 use super::endpoint::{Endpoint4, Inside, Protocol, TcpFlags, Transport};
 use super::lookup::find_return;
@@ -180,36 +180,36 @@ fn open<H: Host, E: Effort>(host: &mut H, cfg: &NatConfig, opening: &Opening) ->
         };
     }
     let mut outcome = Outcome::no(Cause::Rate);
-    if rate::admits(host.state(), cfg, inside, host.now()) {
-        outcome = match binding::bind::<H, E>(host, cfg, inside).get_line() {
-            Ok(line) => establish(host, cfg, opening, line),
-            Err(cause) => Outcome::no(cause),
-        };
-        if !matches!(outcome.get(), Err(Cause::GaveUp)) {
-            rate::spend(host.state(), cfg, inside, host.now());
+    let tokens = rate::take(host, cfg, inside);
+    if tokens.admit() {
+        outcome = binding::bind::<H, E>(host, cfg, inside);
+        if let Ok(line) = outcome.get_line() {
+            outcome = establish(host, cfg, opening, line);
+        }
+        if outcome.is(Cause::GaveUp) {
+            rate::give_back(host.state(), cfg, inside, tokens);
         }
     }
-    match outcome.get() {
-        Ok(_) => permitted(host.state(), cfg, outcome, inside[2]),
-        Err(_) => by_binding(host.state(), cfg, inside, outcome),
+    if outcome.get().is_ok() {
+        permitted(host.state(), cfg, outcome, inside[2])
+    } else {
+        by_binding(host.state(), cfg, inside, outcome)
     }
 }
 
 /// A packet that got no session, for want of what a session takes, passes by its binding if it may be an answer.
-#[inline(never)]
+#[inline(always)]
 fn by_binding<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     inside: &[u64; 3],
     outcome: Outcome,
 ) -> Outcome {
-    let wanting = matches!(
-        outcome.get(),
-        Err(Cause::Rate | Cause::Full | Cause::Limit | Cause::Share)
-    );
-    let present = binding::present(memory, cfg, inside);
-    if wanting && matches!(binding::claim(memory, cfg, present, 0), Claim::Answer) {
-        return present;
+    if let Err(Cause::Rate | Cause::Full | Cause::Limit | Cause::Share) = outcome.get() {
+        let answering = binding::answering(memory, cfg, inside);
+        if answering.get().is_ok() {
+            return answering;
+        }
     }
     outcome
 }
@@ -256,13 +256,13 @@ fn permitted<M: Memory + ?Sized>(
 #[inline(always)]
 fn establish<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u32) -> Outcome {
     let mut outcome = resume(host, cfg, opening);
-    if matches!(outcome.get(), Err(Cause::NoBinding)) {
+    if outcome.is(Cause::NoBinding) {
         outcome = insert(host, cfg, opening, binding);
         if outcome.get().is_ok() {
             host.count(Counter::SessionCreated);
             return outcome;
         }
-        if matches!(outcome.get(), Err(Cause::Contention)) {
+        if outcome.is(Cause::Contention) {
             // Somebody else makes the same session at this moment, or has just done so.
             outcome = match resume(host, cfg, opening).get_line() {
                 Ok(line) => Outcome::line(line),
@@ -300,8 +300,9 @@ fn insert<H: Host>(host: &mut H, cfg: &NatConfig, opening: &Opening, binding: u3
     let outside = bound.word(OUTSIDE);
     let owner = binding::subscriber_of(&bound);
     let claim = binding::claim(memory, cfg, Outcome::line(binding), 1);
-    if let Err(cause) = subscriber::add_session(memory, cfg, owner, claim).get() {
-        return Outcome::no(cause);
+    let counted = subscriber::add_session(memory, cfg, owner, claim);
+    if counted.get().is_err() {
+        return counted;
     }
     let mut outcome = Outcome::no(Cause::Full);
     if cfg.layout.bound.take(memory, Counted::Sessions, claim) {
@@ -361,6 +362,6 @@ fn write<M: Memory + ?Sized>(
             .bound
             .no_place(memory, Counted::Sessions, refused);
     }
-    sessions.publish(memory, draft, position, opening.hash, opening.payload);
+    sessions.publish(memory, draft, position, opening.payload);
     Outcome::line(sessions.line_of(position))
 }

@@ -234,7 +234,7 @@ mod tests {
         let draft = sessions.draft(memory, position).unwrap();
         draft.write(0, &[inside[0], inside[1], inside[2], remote]);
         draft.write(OUTSIDE, &[there]);
-        sessions.publish(memory, draft, position, 7, 0);
+        sessions.publish(memory, draft, position, 0);
         let word = index_word(outer, position);
         assert!(cfg.layout.returns.insert(memory, outer, word).get().is_ok());
         let found = |outside| find_return(memory, &cfg, outside, remote, Protocol::Udp).is_some();

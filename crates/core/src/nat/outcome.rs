@@ -64,10 +64,16 @@ impl Outcome {
         })
     }
 
+    /// Whether there is no result for this cause.
+    #[inline(always)]
+    pub(super) const fn is(self, cause: Cause) -> bool {
+        self.0 & 0xffff == cause as u64
+    }
+
     /// Whether no port is free, or was found free a moment ago.
     #[inline(always)]
     pub(super) const fn is_exhausted(self) -> bool {
-        matches!(self.get(), Err(Cause::Exhausted | Cause::Refused))
+        self.is(Cause::Exhausted) || self.is(Cause::Refused)
     }
 
     /// The line, or why there is none.

@@ -18,12 +18,17 @@ pub struct OwnLimits {
     pub limits: Limits,
 }
 
-/// The limits of the subscriber with this key.
+/// The limits of the subscriber with this key, which few gateways have to know.
 #[inline(always)]
-pub(super) fn of<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, key: &[u64; 3]) -> Limits {
+pub(super) fn of<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    key: impl FnOnce() -> [u64; 3],
+) -> Limits {
     if cfg.own_limits == 0 {
         return cfg.limits;
     }
+    let key = &key();
     let found = cfg
         .layout
         .own_limits
@@ -82,7 +87,7 @@ fn insert<M: Memory + ?Sized>(
         return false;
     };
     draft.write(0, entry);
-    table.publish(memory, draft, position, hash, 0);
+    table.publish(memory, draft, position, 0);
     true
 }
 

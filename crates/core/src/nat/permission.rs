@@ -126,7 +126,7 @@ pub(super) fn extend<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, line: u32)
             };
             draft.write(0, &key);
             draft.write(key.len(), &[outside, binding, created]);
-            sessions.publish(memory, draft, position, hash, expiry);
+            sessions.publish(memory, draft, position, expiry);
         }
         Err(_) => cfg.layout.bound.give(memory, Counted::Permissions),
     }

@@ -172,7 +172,12 @@ impl Pool {
     /// The address with this number, counted from 0 over all ranges, and its ports.
     #[inline(always)]
     pub(super) fn nth(&self, number: u32) -> Option<(V4, u16, u16)> {
-        let range = self.last_not_after(number, |range| range.before)?;
+        // Most pools have one range: it need not be searched for.
+        let range = if number < self.ranges[0].count {
+            &self.ranges[0]
+        } else {
+            self.last_not_after(number, |range| range.before)?
+        };
         let offset = number.wrapping_sub(range.before);
         (offset < range.count).then(|| {
             (

@@ -170,7 +170,7 @@ impl Space {
             };
             let numbers = spread(random, series.ports, PORTS);
             let outcome = series.claim(memory, cfg, self, numbers);
-            if !matches!(outcome.get(), Err(Cause::Exhausted)) {
+            if !outcome.is(Cause::Exhausted) {
                 return outcome;
             }
         }
@@ -254,7 +254,7 @@ impl Series {
     ) -> Outcome {
         for number in numbers {
             let outcome = self.claim_nth(memory, cfg, space, number);
-            if !matches!(outcome.get(), Err(Cause::Contention)) {
+            if !outcome.is(Cause::Contention) {
                 return outcome;
             }
         }

@@ -20,14 +20,13 @@ use super::layout::SHARE_LINES;
 /// Times the free places that the narrowest network may have, and the factor to the next.
 const FIRST: u64 = 4;
 const WIDER: u64 = 16;
+/// More entries than there are places, and far below 2^63 for the widest network, too.
+const UNBOUND: u64 = 1 << 40;
 
-/// Network number `index` of a subscriber, by its key: the first word, or the last of an IPv4 host; the other is 0.
+/// The word of a subscriber's key that its networks are in: the first, or the last of an IPv4 host; the other is 0.
 #[inline(always)]
-fn network(cfg: &NatConfig, key: &[u64; 3], index: usize) -> Option<u64> {
-    match cfg.subscriber.networks[index] {
-        0 => None,
-        mask => Some((key[0] | key[2]) & mask),
-    }
+const fn address(key: &[u64; 3]) -> u64 {
+    key[0] | key[2]
 }
 
 /// The hash of a network, of which each half is one of its words.
@@ -36,17 +35,20 @@ fn halves(seed: &Seed, network: u64, counted: u64) -> u64 {
     hash(seed, &[network, counted])
 }
 
-/// The two words of network number `index` of a subscriber. By number, because the verifier of BPF does not see through
+/// The two words of network number `index` of a subscriber with this [`address`]. By number, because the verifier of BPF does not see through
 /// an iterator.
 #[inline(always)]
 fn words<'m, M: Memory + ?Sized>(
     memory: &'m M,
     cfg: &NatConfig,
     what: Counted,
-    key: &[u64; 3],
+    address: u64,
     index: usize,
 ) -> Option<[&'m AtomicU64; 2]> {
-    let network = network(cfg, key, index)?;
+    let network = match cfg.subscriber.networks[index] {
+        0 => return None,
+        mask => address & mask,
+    };
     let hash = halves(&cfg.seed, network, (what as u64) << 8 | index as u64);
     let word = |bits: u64| {
         let number = ((bits & 0xffff_ffff) * u64::from(SHARE_LINES) * 8) >> 32;
@@ -56,43 +58,27 @@ fn words<'m, M: Memory + ?Sized>(
     Some([word(hash)?, word(hash >> 32)?])
 }
 
-/// Whether each network of a subscriber may have one entry more.
+/// Counts one entry more for each network of a subscriber, if all of them may have it.
 #[inline(always)]
-pub(super) fn admits<M: Memory + ?Sized>(
+#[must_use]
+pub(super) fn take<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     what: Counted,
     key: &[u64; 3],
 ) -> bool {
     let bound = &cfg.layout.bound;
-    let free = bound.free(memory, what);
-    // If nothing is free, whoever takes a place finds out.
-    let admitted = free == 0 || are_below(memory, cfg, what, key, free.saturating_mul(FIRST));
-    if !admitted {
+    let most = match bound.free(memory, what) {
+        // Whoever takes a place finds out.
+        0 => UNBOUND,
+        free => free * FIRST,
+    };
+    let taken = add(memory, cfg, what, address(key), 1, most);
+    if !taken {
+        give(memory, cfg, what, key);
         bound.refuse(memory, what);
     }
-    admitted
-}
-
-/// Whether the narrowest network has fewer entries than `most`, and each wider one fewer than its own most.
-#[inline(never)]
-fn are_below<M: Memory + ?Sized>(
-    memory: &M,
-    cfg: &NatConfig,
-    what: Counted,
-    key: &[u64; 3],
-    mut most: u64,
-) -> bool {
-    for index in 0..NETWORKS {
-        if let Some(pair) = words(memory, cfg, what, key, index) {
-            let [one, two] = pair.map(|word| word.load(Ordering::Relaxed));
-            if one.min(two) >= most {
-                return false;
-            }
-            most = most.saturating_mul(WIDER);
-        }
-    }
-    true
+    taken
 }
 
 /// Forgets all counts, before they are made anew.
@@ -103,29 +89,40 @@ pub(super) fn clear<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig) {
     }
 }
 
-/// Counts an entry for each network of a subscriber.
-pub(super) fn take<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, what: Counted, key: &[u64; 3]) {
-    add(memory, cfg, what, key, 1);
+/// Counts an entry for each network of a subscriber, whatever their shares are.
+pub(super) fn count<M: Memory + ?Sized>(
+    memory: &M,
+    cfg: &NatConfig,
+    what: Counted,
+    key: &[u64; 3],
+) {
+    add(memory, cfg, what, address(key), 1, 0);
 }
 
 /// Takes an entry off the counts again.
 pub(super) fn give<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, what: Counted, key: &[u64; 3]) {
-    add(memory, cfg, what, key, u64::MAX);
+    add(memory, cfg, what, address(key), u64::MAX, 0);
 }
 
+/// Adds to the counts of all networks. Returns whether the narrowest had fewer entries than `most` before, and each wider one
+/// fewer than its own most.
 #[inline(never)]
 fn add<M: Memory + ?Sized>(
     memory: &M,
     cfg: &NatConfig,
     what: Counted,
-    key: &[u64; 3],
+    address: u64,
     amount: u64,
-) {
+    mut most: u64,
+) -> bool {
+    let mut below = 1;
     for index in 0..NETWORKS {
-        if let Some(pair) = words(memory, cfg, what, key, index) {
-            for word in pair {
-                word.fetch_add(amount, Ordering::Relaxed);
-            }
+        if let Some(pair) = words(memory, cfg, what, address, index) {
+            let [one, two] = pair.map(|word| word.fetch_add(amount, Ordering::Relaxed));
+            // Without a branch, each of which would be a path more to the verifier of BPF. Neither is near 2^63.
+            below &= one.min(two).wrapping_sub(most) >> 63;
+            most = most.wrapping_mul(WIDER);
         }
     }
+    below != 0
 }

@@ -5,7 +5,7 @@
 //! subscriber is the hash of its prefix and nothing has to be remembered.
 
 use crate::address::V4;
-use crate::table::{Memory, Position, Refused, Slot, hash};
+use crate::table::{Life, Memory, Position, Refused, Slot, hash};
 use crate::word::Word;
 
 use super::bound::{Claim, Counted};
@@ -60,17 +60,19 @@ pub(super) fn enroll<M: Memory + ?Sized>(
     if let Ok(line) = find(memory, cfg, inside).get_line() {
         return add_binding(memory, cfg, line);
     }
-    if !may_enter(memory, cfg, inside) {
+    if !enter(memory, cfg, inside) {
         return Outcome::no(Cause::Share);
     }
     let bound = &cfg.layout.bound;
-    if !bound.take(memory, Counted::Subscribers, Claim::Flow) {
-        return Outcome::no(Cause::Full);
+    let mut outcome = Outcome::no(Cause::Full);
+    if bound.take(memory, Counted::Subscribers, Claim::Flow) {
+        outcome = write(memory, cfg, inside);
+        if outcome.get().is_err() {
+            bound.give(memory, Counted::Subscribers);
+        }
     }
-    let outcome = write(memory, cfg, inside);
-    match outcome.get() {
-        Ok(_) => count_entered(memory, cfg, inside),
-        Err(_) => bound.give(memory, Counted::Subscribers),
+    if outcome.get().is_err() {
+        leave(memory, cfg, inside);
     }
     outcome
 }
@@ -86,20 +88,26 @@ fn find<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64; 3]) -> O
     }
 }
 
-/// Whether the networks of a new subscriber may have it, and its binding.
+/// Counts a new subscriber, and its binding, for its networks, if they may have both.
 #[inline(never)]
-fn may_enter<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64; 3]) -> bool {
+fn enter<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64; 3]) -> bool {
     let key = cfg.subscriber.key(inside);
-    share::admits(memory, cfg, Counted::Subscribers, &key)
-        && share::admits(memory, cfg, Counted::Bindings, &key)
+    if !share::take(memory, cfg, Counted::Subscribers, &key) {
+        return false;
+    }
+    let entered = share::take(memory, cfg, Counted::Bindings, &key);
+    if !entered {
+        share::give(memory, cfg, Counted::Subscribers, &key);
+    }
+    entered
 }
 
-/// Counts a new subscriber, and its binding, for its networks.
+/// Takes both off the counts again.
 #[inline(never)]
-fn count_entered<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64; 3]) {
+fn leave<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64; 3]) {
     let key = cfg.subscriber.key(inside);
-    share::take(memory, cfg, Counted::Subscribers, &key);
-    share::take(memory, cfg, Counted::Bindings, &key);
+    share::give(memory, cfg, Counted::Subscribers, &key);
+    share::give(memory, cfg, Counted::Bindings, &key);
 }
 
 /// Writes the subscriber of an inside endpoint, with a binding, into a slot. The result is the slot line.
@@ -122,7 +130,7 @@ fn write<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, inside: &[u64; 3]) -> 
     };
     draft.write(0, &key);
     draft.write(FIRST_BLOCK, &[0; BLOCKS]);
-    subscribers.publish(memory, draft, position, hash, BINDING);
+    subscribers.publish(memory, draft, position, BINDING);
     Outcome::line(subscribers.line_of(position))
 }
 
@@ -209,26 +217,40 @@ fn count_up<M: Memory + ?Sized>(
         return Outcome::no(Cause::Contention);
     };
     let key = key_of(&slot);
-    let limits = own_limits::of(memory, cfg, &key);
+    let limits = own_limits::of(memory, cfg, || key);
     let (one, mask, limit) = match what {
         Counted::Sessions => (SESSION, SESSIONS, limits.sessions),
         _ => (BINDING, BINDINGS, limits.bindings),
     };
     let most = claim.of(most(one, mask, limit));
-    for attempt in 0..ATTEMPTS {
+    if slot.life.payload() & mask >= most {
+        return Outcome::no(Cause::Limit);
+    }
+    if !share::take(memory, cfg, what, &key) {
+        return Outcome::no(Cause::Share);
+    }
+    let outcome = raise(memory, line, slot.life, mask, most);
+    if outcome.get().is_err() {
+        share::give(memory, cfg, what, &key);
+    }
+    outcome
+}
+
+/// Adds one to the number in these bits of a subscriber, if it is less than `most`. In a function of its own, for the stack
+/// that a BPF program has.
+#[inline(never)]
+fn raise<M: Memory + ?Sized>(memory: &M, line: u32, life: Life, mask: u64, most: u64) -> Outcome {
+    let one = mask & mask.wrapping_neg();
+    for _ in 0..ATTEMPTS {
         // Another subscriber may have the slot by now, with limits and networks of its own.
-        let Some(slot) = Slot::at(memory, line).filter(|slot| slot.has_key(&key)) else {
-            return Outcome::no(Cause::Contention);
+        let Some(slot) = Slot::at(memory, line).filter(|slot| slot.life.same_entry(life)) else {
+            break;
         };
         let payload = slot.life.payload();
         if payload & mask >= most {
             return Outcome::no(Cause::Limit);
         }
-        if attempt == 0 && !share::admits(memory, cfg, what, &key) {
-            return Outcome::no(Cause::Share);
-        }
         if slot.update(payload + one) {
-            share::take(memory, cfg, what, &key);
             return Outcome::line(line);
         }
     }
@@ -355,7 +377,7 @@ pub(super) fn forget_counts(slot: &Slot<'_>) {
 
 /// Counts a subscriber that is there, whatever the share of its networks is.
 pub(super) fn count_itself<M: Memory + ?Sized>(memory: &M, cfg: &NatConfig, slot: &Slot<'_>) {
-    share::take(memory, cfg, Counted::Subscribers, &key_of(slot));
+    share::count(memory, cfg, Counted::Subscribers, &key_of(slot));
 }
 
 /// Counts a session that is there, whatever the limit is, for the subscriber in slot line `line`, if there is one.
@@ -378,7 +400,7 @@ fn count_there<M: Memory + ?Sized>(
     if line != NO_SUBSCRIBER
         && let Some(slot) = Slot::at(memory, line)
     {
-        share::take(memory, cfg, what, &key_of(&slot));
+        share::count(memory, cfg, what, &key_of(&slot));
         slot.add(one);
     }
 }

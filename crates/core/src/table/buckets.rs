@@ -241,7 +241,7 @@ impl Buckets {
 
     /// Writes `word` into an empty place, unless an entry equals it in the bits of `mask`. Nobody
     /// sees the word if there is one. [`Refused::Contention`] if such an entry is there or comes into being
-    /// at the same time.
+    /// at the same time. The lowest bit makes no entry another one.
     #[inline(always)]
     pub fn insert_unique<M: Memory + ?Sized>(
         self,
@@ -337,15 +337,17 @@ impl Buckets {
     /// Empties the word at `position`, which must be the caller's own.
     #[inline(always)]
     pub fn remove<M: Memory + ?Sized>(self, memory: &M, position: Position) {
-        self.store(memory, position, 0);
+        if let Some(line) = self.line(memory, position.0 >> 3) {
+            line[(position.0 & 7) as usize].swap(0, UPDATE);
+        }
     }
 
-    /// Writes the word at `position`, which must be the caller's own, after everything that the
+    /// Adds to the word at `position`, which must be the caller's own, after everything that the
     /// caller wrote before.
     #[inline(always)]
-    pub fn store<M: Memory + ?Sized>(self, memory: &M, position: Position, word: u64) {
+    pub fn add<M: Memory + ?Sized>(self, memory: &M, position: Position, amount: u64) {
         if let Some(line) = self.line(memory, position.0 >> 3) {
-            line[(position.0 & 7) as usize].swap(word, UPDATE);
+            line[(position.0 & 7) as usize].fetch_add(amount, UPDATE);
         }
     }
 
@@ -401,16 +403,15 @@ fn used_places(line: &Line) -> u32 {
     })
 }
 
-/// How many words match. Without a branch, as [`usage`].
+/// How many words match, but for the lowest bit. Without a branch, as [`usage`].
 #[inline(always)]
 fn matches(line: &Line, mask: u64, want: u64) -> u32 {
     let mut sum = 0;
     for word in line {
-        let difference = word.load(LOAD) & mask ^ want;
         // 0 if there is none, else below 2^63: the sum's top bit says which. The compiler does not see that, or it would
         // branch.
-        let some = difference >> 1 | difference & 1;
-        sum += some.wrapping_add(u64::MAX >> 1) >> 63;
+        let difference = (word.load(LOAD) & mask ^ want) >> 1;
+        sum += difference.wrapping_add(u64::MAX >> 1) >> 63;
     }
     8 - sum as u32
 }
@@ -579,12 +580,14 @@ mod tests {
             count: BUCKETS,
         };
         let memory = memory(table.end() as usize);
-        let found = |n: u64| table.find(&memory[..], mixed(n), u64::MAX, USED | n);
+        // Entries that differ in the lowest bit alone are the same ones.
+        let word = |n: u64| USED | n << 1;
+        let found = |n: u64| table.find(&memory[..], mixed(n), u64::MAX, word(n));
         let mut there = Vec::new();
         for n in 1..=500 {
             assert_eq!(found(n), None, "{n} was never put in");
             if let Ok(position) = table
-                .insert_unique(&memory[..], mixed(n), u64::MAX, USED | n)
+                .insert_unique(&memory[..], mixed(n), u64::MAX, word(n))
                 .get()
             {
                 there.push((n, position));
@@ -597,7 +600,7 @@ mod tests {
             assert_eq!(found(n), Some(position));
             assert_eq!(
                 table
-                    .insert_unique(&memory[..], mixed(n), u64::MAX, USED | n)
+                    .insert_unique(&memory[..], mixed(n), u64::MAX, word(n))
                     .get(),
                 Err(Refused::Contention),
                 "{n} is there already"

@@ -124,7 +124,7 @@ fn make(memory: &[Line], word: u64) -> Result<Position, Refused> {
     let position = SLOTS.reserve(memory, HASH)?;
     let draft = SLOTS.draft(memory, position).unwrap();
     draft.write(0, &[word; 3]);
-    SLOTS.publish(memory, draft, position, HASH, 0);
+    SLOTS.publish(memory, draft, position, 0);
     Ok(position)
 }
 

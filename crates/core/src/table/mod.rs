@@ -29,7 +29,7 @@ pub use buckets::{Buckets, Placed, Position, Twin, USED};
 pub use cuckoo::{FillError, Place};
 pub(crate) use hash::MIX;
 pub use hash::{KEY_WORDS, Seed, hash};
-pub use prf::{Secret, prf};
+pub use prf::{Secret, prf, prf_with_rest};
 pub use slots::{Draft, Life, Slot, Slots};
 
 /// The unit of memory: 64 bytes, one cache line, eight atomic words.

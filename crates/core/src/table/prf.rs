@@ -19,6 +19,21 @@ const INITIAL: [u64; 4] = [
 #[inline(always)]
 #[must_use]
 pub fn prf<const N: usize>(secret: &Secret, words: &[u64; N]) -> u64 {
+    of_message(secret, words, (N as u64 * 8) << 56)
+}
+
+/// [`prf`] of a message that has the lower seven bytes of `rest` behind the words. They cost nothing: there is room for them
+/// beside the length.
+#[inline(always)]
+#[must_use]
+pub fn prf_with_rest<const N: usize>(secret: &Secret, words: &[u64; N], rest: u64) -> u64 {
+    of_message(secret, words, (N as u64 * 8 + 7) << 56 | rest << 8 >> 8)
+}
+
+/// The function of a message, whose last word has in its top byte how many bytes there are, modulo 256, and below it those
+/// that are no whole word.
+#[inline(always)]
+fn of_message<const N: usize>(secret: &Secret, words: &[u64; N], last: u64) -> u64 {
     let mut state = State([
         secret[0] ^ INITIAL[0],
         secret[1] ^ INITIAL[1],
@@ -28,8 +43,7 @@ pub fn prf<const N: usize>(secret: &Secret, words: &[u64; N]) -> u64 {
     for word in words {
         state.absorb(*word);
     }
-    // The last word of the message: its length in bytes, modulo 256.
-    state.absorb((N as u64 * 8) << 56);
+    state.absorb(last);
     state.finish()
 }
 
@@ -89,6 +103,9 @@ mod tests {
                 referee.write(&word.to_le_bytes());
             }
             assert_eq!(prf(&[0, 0], &words), referee.finish(), "{words:x?}");
+            let rest = words[0].rotate_left(8);
+            referee.write(&rest.to_le_bytes()[..7]);
+            assert_eq!(prf_with_rest(&[0, 0], &words, rest), referee.finish());
         }
     }
 

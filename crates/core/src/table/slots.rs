@@ -16,8 +16,8 @@ use super::{Buckets, LOAD, Line, Memory, Position, Refused, STORE, UPDATE, USED}
 const LIFE: usize = 7;
 /// State of a control word whose slot is being written.
 const BUSY: u64 = 1;
-/// State of a control word whose slot can be used.
-const LIVE: u64 = 2;
+/// State of a control word whose slot can be used: one more, so that an addition makes one of the other.
+const LIVE: u64 = BUSY + 1;
 /// Bits of a control word that are a part of the hash.
 const TAG: u64 = !3;
 
@@ -311,14 +311,12 @@ impl Slots {
         memory: &M,
         draft: Draft<'_>,
         position: Position,
-        hash: u64,
         payload: u64,
     ) {
         let life = &draft.0[LIFE];
         let before = Life(life.load(Ordering::Relaxed));
         life.swap(before.successor(payload).0, UPDATE);
-        self.control
-            .store(memory, position, control_word(hash, LIVE));
+        self.control.add(memory, position, LIVE - BUSY);
     }
 
     /// Releases a slot: one that was reserved and not published, or whose entry was [ended](Slot::end) by

@@ -64,7 +64,11 @@ fn a_session_that_is_handed_on_costs_its_subscriber_one_token() {
         ..Setup::default()
     };
     let mut nat = setup.nat();
-    // The pool has no port like these, so that a program gives each of them up.
+    // The pool has no port like these, so that a program gives each of them up. Those that user space never gets cost none.
+    for port in 6..50 {
+        let host = inside("2001:db8::1", port);
+        assert_eq!(by_program(&mut nat, host, server()), HANDED_ON);
+    }
     for port in 1..=4 {
         assert!(out_by_program(&mut nat, inside("2001:db8::1", port)).is_ok());
     }

@@ -79,9 +79,9 @@ fn another_format_has_another_number() {
             3,
             6771,
             [
-                0x0e5f_81c3_72b4_61c7,
-                0xfec6_adcb_0cd0_f69d,
-                0x9e89_02e1_00d4_c847
+                0x5988_3ad8_3d91_16c7,
+                0x7836_336e_8316_ff1d,
+                0xb965_e6d3_59b7_3d47
             ]
         ),
         "the format of the tables has changed"
